@@ -1,0 +1,5 @@
+"""`python -m kidx`."""
+
+from kidx.cli import main
+
+main()

@@ -1,0 +1,101 @@
+"""The command line: one file a command, loaded only when it is called, so that a look-up pays for itself alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from kidx import __version__
+from kidx.cli import exit_status
+from kidx.errors import KidxError
+
+# name: (module, what `kidx --help` says of it). A command's module imports little at its top (a test holds that).
+COMMANDS: dict[str, tuple[str, str]] = {
+    "dump": ("kidx.cli.dump", "Print what is in a file, entry by entry."),
+    "stat": ("kidx.cli.stat", "Measure indexes on one screen."),
+    "lookup": ("kidx.cli.lookup", "Search as a broker does, and show the way there."),
+    "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),
+    "verify": ("kidx.cli.verify", "Check files, directories or trees."),
+    "explain": ("kidx.cli.explain", "Tell a rule's story."),
+    "completion": ("kidx.cli.completion", "Print the completion script of a shell."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called; help lists them from the table above."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[cmd_name]
+        command: click.Command = import_module(module).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="kidx")
+def cli() -> None:
+    """Forensics for the files a Kafka broker keeps beside its logs.
+
+    Everything is opened read-only; only append, truncate, trim, resize, rebuild and undo write, and say so.
+    """
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line and exit. Every failure is one sentence on standard error and a documented status."""
+    try:
+        result: Any = cli.main(args=args, prog_name="kidx", standalone_mode=False)
+        status = result if isinstance(result, int) else exit_status.CLEAN
+        sys.stdout.flush()
+    except click.exceptions.Exit as e:
+        status = e.exit_code
+    except click.Abort:
+        status = exit_status.INTERRUPTED
+    except click.ClickException as e:
+        e.show()
+        status = exit_status.USAGE
+    except KidxError as e:
+        status = e.exit_status
+        complain(str(e))
+    except KeyboardInterrupt:
+        status = exit_status.INTERRUPTED
+    except BrokenPipeError:  # the reader went away: `| head`
+        status = exit_status.CLEAN
+    except Exception as e:  # the last resort: a bug of kidx never looks like a verdict on a file
+        if os.environ.get("KIDX_TRACEBACK"):
+            raise
+        status = exit_status.BUG
+        complain(f"a bug in kidx itself: {type(e).__name__}: {e}; KIDX_TRACEBACK=1 shows where")
+    _leave(status)
+
+
+def complain(sentence: str) -> None:
+    """Say something on standard error, in kidx's name. Data files can hold any bytes, so no character may fail."""
+    flush = getattr(sys.stdout, "flush", None)
+    try:
+        if flush:
+            flush()
+        text = f"kidx: {sentence}\n"
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    except OSError:
+        pass
+
+
+def _leave(status: int) -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes again at exit and would complain; give it somewhere harmless to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)

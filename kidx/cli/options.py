@@ -1,0 +1,91 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import click
+
+from kidx.errors import CannotRead, UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """--format: the common ones and what a command adds."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice([*COMMON_FORMATS, *more]),
+        default="text",
+        show_default=True,
+        help="How to print the answer.",
+    )
+
+
+def iso_option(f: F) -> F:
+    """--iso: an ISO 8601 form beside each timestamp."""
+    return click.option("--iso", is_flag=True, help="Add an ISO 8601 form beside each timestamp.")(f)
+
+
+def base_offset_option(f: F) -> F:
+    """--base-offset: for files whose name does not tell."""
+    return click.option(
+        "--base-offset",
+        type=click.IntRange(0, 2**63 - 1),
+        help="The segment's base offset, where the file's name does not tell.",
+    )(f)
+
+
+def from_file_option(f: F) -> F:
+    """--from-file: more paths, a line each."""
+    return click.option(
+        "--from-file",
+        type=click.Path(),
+        help="Read more paths from this file, a line each (`-`: standard input).",
+    )(f)
+
+
+def color_option(f: F) -> F:
+    """--color: when to colour."""
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="Colour marks severity and the warm section; `auto` means on a terminal without NO_COLOR.",
+    )(f)
+
+
+def wants_color(choice: str) -> bool:
+    """Whether to colour: as asked, else on a terminal that does not say NO_COLOR."""
+    import os
+
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paths_from(paths: tuple[str, ...], from_file: str | None) -> list[str]:
+    """Path arguments and those of --from-file, with globs expanded. Raises UsageError where there are none."""
+    from kidx.logdir.tree import expand
+
+    given = list(paths)
+    if from_file is not None:
+        given += [line for line in lines_of(from_file) if line]
+    if not given:
+        raise UsageError("no path given; name a file, a directory or a tree (or `-`)")
+    return list(expand(given))
+
+
+def lines_of(path: str) -> Iterator[str]:
+    """Lines of a text file of arguments, `-` for standard input, without their ends."""
+    from kidx.evidence import read_file
+
+    try:
+        yield from read_file(path).decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise CannotRead(f"{path}: not text in UTF-8, and a list of lines is wanted") from None

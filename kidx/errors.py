@@ -1,0 +1,42 @@
+"""What kidx raises. Damage in a file is never an error: it is data, and checks report it as findings."""
+
+from __future__ import annotations
+
+
+class KidxError(Exception):
+    """Raised when a request cannot be carried out; the message is one sentence: what, where, what to do.
+
+    `exit_status` is the status that the command ends with (see kidx/cli/exit_status.py).
+    """
+
+    exit_status = 3
+
+
+class UsageError(KidxError):
+    """Raised when the request itself makes no sense: no base offset to be had, an option that fits no file."""
+
+    exit_status = 2
+
+
+class CannotRead(KidxError):
+    """Raised when a file is missing, unreadable, not a regular file, or changes while it is read."""
+
+
+class ChangedWhileRead(CannotRead):
+    """Raised when a file vanishes, shrinks or is rewritten while it is read: not corruption, so never a finding."""
+
+
+class WrongFormat(KidxError):
+    """Raised when the bytes are not the kind of file that was asked for."""
+
+
+class LimitExceeded(KidxError):
+    """Raised when going on would take more than a documented limit (a decompression bomb, an endless stream)."""
+
+
+class Refused(KidxError):
+    """Raised when a write was asked for and kidx declines; nothing was written."""
+
+
+class MissingExtra(KidxError):
+    """Raised when a command needs a package that only an extra installs."""

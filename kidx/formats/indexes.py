@@ -1,0 +1,138 @@
+"""Kafka's three index files: offset, time and transaction index.
+
+Sources: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex, TransactionIndex and AbortedTxn. The entry width
+stands here and nowhere else: KIP-1333 plans a 12-byte offset index entry without any marker in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kidx.formats.fields import Field, RecordFormat
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MAX_RELATIVE_OFFSET = 2**31 - 1  # AbstractIndex.toRelative: offset - base offset must fit a Java int
+WARM_SECTION_BYTES = 8192  # AbstractIndex.warmEntries (KAFKA-6432)
+
+
+class IndexFormat(RecordFormat):
+    """An index's entry; `kind` is its short name, `suffix` its file's, `key` and `value` the fields searches compare.
+
+    `relative` says whether offsets are stored relative to the base offset in the file's name.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        suffix: str,
+        schema: str,
+        source: str,
+        fields: tuple[Field, ...],
+        *,
+        key: str,
+        value: str,
+    ) -> None:
+        super().__init__(kind.replace("_", " "), schema, source, fields)
+        self.kind, self.suffix, self.key, self.value = kind, suffix, key, value
+        self.relative = any(f.name == "relative_offset" for f in fields)
+
+    @property
+    def warm_entries(self) -> int:
+        """How many entries the warm section holds: 1,024 offset, 682 time index entries."""
+        return WARM_SECTION_BYTES // self.size
+
+
+_RELATIVE = Field("relative_offset", "i", "records", "offset minus the base offset in the file's name")
+
+OFFSET_INDEX = IndexFormat(
+    "offset_index",
+    ".index",
+    "kidx.offset_entry.v1",
+    "org.apache.kafka.storage.internals.log.OffsetIndex",
+    (_RELATIVE, Field("position", "i", "bytes", "where the batch starts in the .log")),
+    key="offset",
+    value="position",
+)
+TIME_INDEX = IndexFormat(
+    "time_index",
+    ".timeindex",
+    "kidx.time_entry.v1",
+    "org.apache.kafka.storage.internals.log.TimeIndex (KIP-33)",
+    (Field("timestamp", "q", "ms", "largest timestamp so far, milliseconds since the epoch"), _RELATIVE),
+    key="timestamp",
+    value="offset",
+)
+TRANSACTION_INDEX = IndexFormat(
+    "transaction_index",
+    ".txnindex",
+    "kidx.aborted_transaction.v1",
+    "org.apache.kafka.storage.internals.log.TransactionIndex, AbortedTxn (KIP-98)",
+    (
+        Field("version", "h", "", "format version, 0"),
+        Field("producer_id", "q", "", "the producer whose transaction was aborted"),
+        Field("first_offset", "q", "offset", "first offset of the transaction"),
+        Field("last_offset", "q", "offset", "offset of its ABORT marker"),
+        Field("last_stable_offset", "q", "offset", "last stable offset when the marker was written"),
+    ),
+    key="last_offset",
+    value="first_offset",
+)
+INDEX_FORMATS = (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+
+
+class Extent(NamedTuple):
+    """How an index file's bytes divide: entries, then a zero tail (preallocation), then a torn entry.
+
+    `entries` counts the whole entries before the zero tail; `zero_tail_bytes` the zeros after them, whole slots only;
+    `torn_bytes` what is left of the file when it ends inside an entry.
+    """
+
+    entries: int
+    zero_tail_bytes: int
+    torn_bytes: int
+
+
+def extent_of(
+    index_format: IndexFormat, size: int, read: Callable[[int, int], bytes], *, chunk_bytes: int = 1 << 18
+) -> Extent:
+    """Find where an index's entries end, reading backwards only as far as there are zeros.
+
+    `size` is the file's bytes, `read(position, length)` gives bytes of it. A new index is zero-filled up to its maximum
+    size and trimmed on roll or clean close (AbstractIndex), so trailing zero slots are preallocation. Entry 0 all zero:
+    preallocation in an offset index, for Kafka never indexes position 0. In a time index (0, base) can be real, but
+    only the log can tell.
+    """
+    width = index_format.size
+    slots, torn = divmod(size, width)
+    end = slots * width
+    while end > 0:
+        start = max(0, end - chunk_bytes)
+        chunk = read(start, end - start)
+        if len(chunk) < end - start:  # the reader's own error says more; this only keeps the loop finite
+            break
+        if chunk.count(0) != len(chunk):
+            last = start + len(chunk.rstrip(b"\0")) - 1
+            entries = last // width + 1
+            return Extent(entries, (slots - entries) * width, torn)
+        end = start
+    return Extent(0, slots * width, torn)
+
+
+def decode(index_format: IndexFormat, buffer: object, base_offset: int = 0) -> dict[str, npt.NDArray[np.int64]]:
+    """Every whole entry of a buffer as int64 arrays, one a field, shape (entries,); nothing is judged.
+
+    Where offsets are relative, `offset` (absolute) comes first. A torn last entry is left out: its bytes are no entry.
+    """
+    import numpy as np
+
+    view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+    count = len(view) // index_format.size
+    raw = np.frombuffer(view[: count * index_format.size], dtype=index_format.dtype)
+    arrays = {f.name: raw[f.name].astype(np.int64) for f in index_format.fields}
+    if index_format.relative:
+        arrays = {"offset": arrays["relative_offset"] + base_offset, **arrays}
+    return arrays

@@ -1,0 +1,127 @@
+"""What a file's or directory's name says: kind, base offset, topic, partition.
+
+Source: org.apache.kafka.storage.internals.log.LogFileUtils and UnifiedLog; tiered storage: RemoteIndexCache.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from kidx.errors import UsageError
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
+
+LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
+PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"
+
+_KIND_OF_SUFFIX = {
+    ".log": LOG,
+    ".index": OFFSET,
+    ".timeindex": TIME,
+    ".txnindex": TRANSACTION,
+    ".snapshot": PRODUCER_SNAPSHOT,
+    ".checkpoint": METADATA_SNAPSHOT,
+}
+INDEX_OF_KIND: dict[str, IndexFormat] = {
+    OFFSET: OFFSET_INDEX,
+    TIME: TIME_INDEX,
+    TRANSACTION: TRANSACTION_INDEX,
+}
+SEGMENT_SUFFIX = {kind: suffix for suffix, kind in _KIND_OF_SUFFIX.items()}
+_KIND_OF_NAME = {
+    "leader-epoch-checkpoint": "leader_epochs",
+    "partition.metadata": "partition_metadata",
+    "quorum-state": "quorum_state",
+    "meta.properties": "meta_properties",
+    "recovery-point-offset-checkpoint": "offset_checkpoint",
+    "replication-offset-checkpoint": "offset_checkpoint",
+    "log-start-offset-checkpoint": "offset_checkpoint",
+    "cleaner-offset-checkpoint": "offset_checkpoint",
+    ".kafka_cleanshutdown": "clean_shutdown_mark",
+    ".lock": "lock",
+    "bootstrap.checkpoint": METADATA_SNAPSHOT,
+}
+STATES = (".deleted", ".cleaned", ".swap")
+_LARGEST_OFFSET = 2**63 - 1
+
+# 20 digits and a suffix; KRaft snapshots add the epoch, tiered-storage caches (RemoteIndexCache) a segment's UUID.
+_SEGMENT = re.compile(r"(\d{20})(?:-(\d{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)")
+_TIERED = re.compile(r"(\d+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)")
+_LOOSE = re.compile(r".*?(\.(?:log|index|timeindex|txnindex|snapshot|checkpoint))((?:\.deleted|\.cleaned|\.swap)?)")
+_PARTITION = re.compile(r"(?P<topic>.+?)-(?P<partition>\d+)(?:\.(?P<id>[0-9a-f]{32})-(?P<state>delete|future|stray))?")
+
+
+class FileName(NamedTuple):
+    """What a data file's name says. `base_offset` is None where it holds none; `state` is "", ".deleted", ..."""
+
+    kind: str
+    base_offset: int | None
+    state: str
+
+
+class PartitionName(NamedTuple):
+    """A partition directory's name; `state` is "", "delete", "future" or "stray"."""
+
+    topic: str
+    partition: int
+    state: str
+
+
+def parse_file_name(path: str) -> FileName | None:
+    """The kind, base offset and state that a path's last part names, or None for a file that is none of Kafka's."""
+    name = os.path.basename(path)
+    if name in _KIND_OF_NAME:
+        return FileName(_KIND_OF_NAME[name], None, "")
+    if (match := _SEGMENT.fullmatch(name)) or (match := _TIERED.fullmatch(name)):
+        digits, _, suffix, state = match.groups()
+    elif match := _LOOSE.fullmatch(name):
+        suffix, state = match.groups()
+        digits = None
+    else:
+        return None
+    kind = _KIND_OF_SUFFIX.get(suffix)
+    if kind is None:
+        return None
+    base_offset = int(digits) if digits is not None else None
+    if base_offset is not None and base_offset > _LARGEST_OFFSET:
+        base_offset = None
+    return FileName(kind, base_offset, state)
+
+
+def parse_partition_name(path: str) -> PartitionName | None:
+    """The topic and partition that a directory's name says, or None. Topics may hold dashes, dots and digits."""
+    name = os.path.basename(os.path.normpath(path))
+    whole = re.fullmatch(r"(.+)-(\d+)", name)
+    if whole:
+        return PartitionName(whole[1], int(whole[2]), "")
+    if match := _PARTITION.fullmatch(name):
+        return PartitionName(match["topic"], int(match["partition"]), match["state"] or "")
+    return None
+
+
+def index_format_of(path: str, kind: str | None = None) -> IndexFormat:
+    """The index format of a path, by its suffix or by `kind` where the caller was told. Raises UsageError."""
+    if kind is None:
+        name = parse_file_name(path)
+        kind = name.kind if name else None
+    if kind in INDEX_OF_KIND:
+        return INDEX_OF_KIND[kind]
+    raise UsageError(f"{path}: not an index by its name; an index ends in .index, .timeindex or .txnindex")
+
+
+def base_offset_of(path: str, given: int | None = None) -> int:
+    """The base offset: `given` where the caller has one, else the name's. Raises UsageError where there is none."""
+    if given is not None:
+        if not 0 <= given <= _LARGEST_OFFSET:
+            raise UsageError(f"{path}: --base-offset {given} is not an offset; offsets are 0 to {_LARGEST_OFFSET}")
+        return given
+    name = parse_file_name(path)
+    if name is not None and name.base_offset is not None:
+        return name.base_offset
+    digits = re.match(r"\d{20,}", os.path.basename(path))
+    if digits:
+        raise UsageError(
+            f"{path}: the base offset in its name is beyond any offset ({_LARGEST_OFFSET}); give one with --base-offset"
+        )
+    raise UsageError(f"{path}: its name holds no base offset (20 digits); give one with --base-offset")

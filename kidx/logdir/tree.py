@@ -1,0 +1,152 @@
+"""Segments, partitions and the files a path argument stands for, found by names alone.
+
+As Kafka's LazyIndex, a segment knows its files' paths and opens none: listing 10,000 segments opens nothing.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from kidx.errors import CannotRead
+from kidx.evidence import Evidence, file_size, list_directory, open_evidence
+from kidx.logdir.names import LOG, FileName, parse_file_name, parse_partition_name
+
+
+class DataFile:
+    """One file by name, not opened until `open()`. `path` is the argument as given, joined with the path below it."""
+
+    __slots__ = ("name", "path")
+
+    def __init__(self, path: str, name: FileName) -> None:
+        self.path, self.name = path, name
+
+    def __repr__(self) -> str:
+        return f"<{self.name.kind} {self.path}>"
+
+    @property
+    def kind(self) -> str:
+        """log, offset_index, time_index, ... (kidx.logdir.names)."""
+        return self.name.kind
+
+    def size(self) -> int:
+        """The size in bytes, by stat."""
+        return file_size(self.path)
+
+    def open(self) -> Evidence:
+        """The file, opened for reading only."""
+        return open_evidence(self.path)
+
+
+class Segment:
+    """The files of one base offset and state in one directory, by kind."""
+
+    def __init__(self, directory: str, base_offset: int, state: str) -> None:
+        self.directory, self.base_offset, self.state = directory, base_offset, state
+        self.files: dict[str, DataFile] = {}
+
+    def __repr__(self) -> str:
+        return f"<segment {self.base_offset}{self.state} of {self.directory}: {', '.join(self.files)}>"
+
+    def file(self, kind: str) -> DataFile | None:
+        """The file of that kind, or None where there is none."""
+        return self.files.get(kind)
+
+
+class Partition:
+    """A directory that holds segments. Its name may say a topic and partition, or not (a scratch copy)."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.name = parse_partition_name(os.path.abspath(directory) if directory in (".", "") else directory)
+
+    @cached_property
+    def _listing(self) -> list[DataFile]:
+        found = []
+        for entry in list_directory(self.directory):
+            name = parse_file_name(entry.name)
+            if name is not None:
+                found.append(DataFile(os.path.join(self.directory, entry.name), name))
+        return found
+
+    @cached_property
+    def all_segments(self) -> list[Segment]:
+        """Every segment by base offset, those in a passing state (.deleted, .cleaned, .swap) after the living one."""
+        by_key: dict[tuple[int, str], Segment] = {}
+        for file in self._listing:
+            if file.name.base_offset is None:
+                continue
+            key = (file.name.base_offset, file.name.state)
+            segment = by_key.get(key)
+            if segment is None:
+                segment = by_key[key] = Segment(self.directory, *key)
+            segment.files[file.kind] = file
+        return [by_key[key] for key in sorted(by_key)]
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The living segments that have a .log, by base offset: what the broker calls the log."""
+        return [s for s in self.all_segments if not s.state and LOG in s.files]
+
+    @property
+    def active_segment(self) -> Segment | None:
+        """The segment that appends go to: the one with the largest base offset. None where there is no .log."""
+        return self.segments[-1] if self.segments else None
+
+    @cached_property
+    def other_files(self) -> list[DataFile]:
+        """Files without a base offset: leader-epoch-checkpoint, partition.metadata, ..."""
+        return [f for f in self._listing if f.name.base_offset is None]
+
+    @property
+    def log_dir(self) -> str:
+        """The directory above: the broker's log dir, if this is a partition in one."""
+        return os.path.dirname(os.path.abspath(self.directory))
+
+    def stopped_cleanly(self) -> bool | None:
+        """Whether the log dir has the mark of a clean stop; None where what lies above does not look like a log dir."""
+        above = self.log_dir
+        if os.path.lexists(os.path.join(above, ".kafka_cleanshutdown")):
+            return True
+        looks_like_one = any(
+            os.path.lexists(os.path.join(above, n)) for n in ("meta.properties", "recovery-point-offset-checkpoint")
+        )
+        return False if looks_like_one else None
+
+
+def is_data_file(path: str) -> bool:
+    """Whether the name is one of Kafka's data files."""
+    return parse_file_name(path) is not None
+
+
+def expand(paths: Iterable[str]) -> Iterator[str]:
+    """Path arguments with globs that the shell did not expand (quoted, or in a file) expanded, each once, in order.
+
+    Raises CannotRead for a path or pattern that nothing matches.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        matches = [path]
+        if path != "-" and not os.path.lexists(path) and glob.has_magic(path):
+            matches = sorted(glob.glob(path, recursive=True))
+            if not matches:
+                raise CannotRead(f"{path}: no file matches this pattern")
+        for match in matches:
+            if match not in seen:
+                seen.add(match)
+                yield match
+
+
+def partitions_below(path: str) -> Iterator[Partition]:
+    """Every directory at or below `path` that holds segment files, by path. Links to directories are not followed.
+
+    Raises CannotRead for the first directory that cannot be listed.
+    """
+    entries = list_directory(path)
+    if any((name := parse_file_name(e.name)) and name.base_offset is not None for e in entries):
+        yield Partition(path)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from partitions_below(os.path.join(path, entry.name))

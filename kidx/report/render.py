@@ -1,0 +1,159 @@
+"""The formats that every command has: text, table, json, jsonl, csv."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+from kidx.report.table import BYTES, INT, TIMESTAMP, TREE, Column, Table
+
+FORMATS = ("text", "table", "json", "jsonl", "csv")
+_SAMPLE_ROWS = 1000  # rows looked at before text decides how wide its columns are
+
+
+def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = False) -> None:
+    """Write a table to `out` (standard output) in one of FORMATS. `iso` adds an ISO 8601 twin beside each timestamp."""
+    out = out or sys.stdout
+    if iso:
+        table = _with_iso(table)
+    {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": _csv}[form](table, out)
+
+
+def iso_time(timestamp_ms: int | None) -> str | None:
+    """2023-11-14T22:13:20.000Z, or None for -1 (no timestamp), None, and what no calendar reaches."""
+    from datetime import UTC, datetime, timedelta
+
+    if timestamp_ms is None or timestamp_ms == -1:
+        return None
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def _with_iso(table: Table) -> Table:
+    columns: list[Column] = []
+    sources: list[tuple[int, bool]] = []
+    for i, column in enumerate(table.columns):
+        columns.append(column)
+        sources.append((i, False))
+        if column.kind == TIMESTAMP:
+            columns.append(Column(column.name + "_iso", "text"))
+            sources.append((i, True))
+    rows = (tuple(iso_time(row[i]) if wanted else row[i] for i, wanted in sources) for row in table.rows)
+    return Table(table.schema, columns, rows, table.summary)
+
+
+def json_value(kind: str, value: Any) -> Any:
+    """A cell as JSON has it: bytes as hex, everything else as it is."""
+    return value.hex() if kind == BYTES and value is not None else value
+
+
+def _objects(table: Table) -> Iterator[dict[str, Any]]:
+    names = [(c.name, c.kind) for c in table.columns]
+    for row in table.rows:
+        yield {"schema": table.schema} | {
+            name: json_value(kind, value) for (name, kind), value in zip(names, row, strict=True)
+        }
+
+
+def _jsonl(table: Table, out: IO[str]) -> None:
+    from json import JSONEncoder
+
+    encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+    for item in _objects(table):
+        out.write(encode(item) + "\n")
+    if table.summary is not None and "schema" in table.summary:
+        out.write(encode(dict(table.summary)) + "\n")
+
+
+def _json(table: Table, out: IO[str]) -> None:
+    from json import JSONEncoder
+
+    encode = JSONEncoder(separators=(", ", ": "), ensure_ascii=False).encode
+    out.write(f'{{"schema": "{table.schema}", "rows": [')
+    separator = "\n  "
+    for item in _objects(table):
+        out.write(separator + encode(item))
+        separator = ",\n  "
+    out.write(("" if separator == "\n  " else "\n") + f'], "summary": {encode(dict(table.summary or {}))}}}\n')
+
+
+def _csv(table: Table, out: IO[str]) -> None:
+    import csv
+    import json
+
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([c.name for c in table.columns])
+    kinds = [c.kind for c in table.columns]
+    for row in table.rows:
+        writer.writerow(
+            [
+                json.dumps(value) if kind == TREE and value is not None else json_value(kind, value)
+                for kind, value in zip(kinds, row, strict=True)
+            ]
+        )
+
+
+def cell_text(kind: str, value: Any) -> str:
+    """A cell as a person reads it; `-` where it is absent."""
+    if value is None:
+        return "-"
+    if value is True or value is False:
+        return "yes" if value else "no"
+    if kind == BYTES:
+        return str(value.hex())
+    if kind == TREE:
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _text(table: Table, out: IO[str]) -> None:
+    """Aligned columns under their names, numbers to the right; widths from the first rows: long output streams."""
+    kinds = [c.kind for c in table.columns]
+    rows = iter(table.rows)
+    sample = []
+    for row in rows:
+        sample.append([cell_text(kind, value) for kind, value in zip(kinds, row, strict=True)])
+        if len(sample) >= _SAMPLE_ROWS:
+            break
+    widths = [max([len(c.name), *(len(r[i]) for r in sample)]) for i, c in enumerate(table.columns)]
+    right = [c.kind in (INT, TIMESTAMP) for c in table.columns]
+    line = _liner(widths, right)
+    out.write(line([c.name for c in table.columns]))
+    for cells in sample:
+        out.write(line(cells))
+    for row in rows:
+        out.write(line([cell_text(kind, value) for kind, value in zip(kinds, row, strict=True)]))
+
+
+def _liner(widths: Sequence[int], right: Sequence[bool]) -> Callable[[Sequence[str]], str]:
+    form = "  ".join(f"%{width}s" if at_right else f"%-{width}s" for width, at_right in zip(widths, right, strict=True))
+
+    def line(cells: Sequence[str]) -> str:
+        return (form % tuple(cells)).rstrip() + "\n"
+
+    return line
+
+
+def _rich(table: Table, out: IO[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    shown = RichTable(show_edge=False)
+    for column in table.columns:
+        unit = f" ({column.unit})" if column.unit else ""
+        shown.add_column(
+            column.name + unit,
+            justify="right" if column.kind in (INT, TIMESTAMP) else "left",
+            overflow="fold",
+        )
+    from rich.text import Text
+
+    for row in table.rows:
+        shown.add_row(*(Text(cell_text(c.kind, v)) for c, v in zip(table.columns, row, strict=True)))
+    Console(file=out).print(shown)
