@@ -1,0 +1,52 @@
+"""What tests share: where the fixtures are, and how to run kidx as a user does."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FIXTURES = Path(os.environ.get("KIDX_FIXTURES", Path(__file__).resolve().parents[1] / "fixtures"))
+KAFKA_SETS = [FIXTURES / name for name in ("kafka-4.3.1", "kafka-3.9.1", "kafka-2.8.2") if (FIXTURES / name).is_dir()]
+STAGES = ("clean", "live", "unclean", "fleet", "compaction", "old")
+
+
+class Ran(NamedTuple):
+    """How a command ended. `rows` are its JSON lines."""
+
+    status: int
+    out: bytes
+    err: bytes
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.decode().splitlines() if line.strip()]
+
+
+def kidx(*args: object, cwd: Path | None = None, stdin: str | bytes | None = None, **env: str) -> Ran:
+    """Run kidx as a process of its own."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [sys.executable, "-m", "kidx", *map(str, args)],
+        cwd=cwd,
+        input=data,
+        stdin=None if data is not None else subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "COLUMNS": "200", **env},
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def answers(fixture_set: Path, name: str) -> list[dict[str, str]]:
+    """The recorded answers of the real system: one of the .tsv files under answers/."""
+    path = fixture_set / "answers" / name
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as f:
+        return list(csv.DictReader(f, delimiter="\t"))
