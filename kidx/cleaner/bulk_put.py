@@ -90,7 +90,7 @@ def _place_distinct(offset_map: OffsetMap, latest: dict[bytes, int], times: Coun
         holder[table[:, :24].any(axis=1)] = -1
     slot_of = np.empty(n, np.int32)
     attempts = np.zeros(n, np.int32)
-    known = 0  # keys that the map had before
+    known_slots = []  # of keys that the map had before
     active = np.arange(n, dtype=np.int32)
     while len(active):
         slot = _slots(digests, active, attempts[active], slots)
@@ -105,10 +105,13 @@ def _place_distinct(offset_map: OffsetMap, latest: dict[bytes, int], times: Coun
             return False
         same = ~newcomer
         same[same] = as_one[losers[same]] == table_digest[lost_slot[same]]
-        known += int(same.sum())
+        known_slots.append(lost_slot[same])
         pushed_out = np.unique(before[(before != after) & (before != n)])
         active = np.sort(np.concatenate([losers[~same], pushed_out]))
         attempts[active] += 1
+    known = np.concatenate(known_slots)
+    if len(np.unique(known)) < len(known):
+        return False
     table_digest[slot_of] = as_one
     table_offset = np.ndarray(slots, "V8", offset_map._bytes, size, (width,))
     table_offset[slot_of] = np.fromiter(latest.values(), ">i8", n).view("V8")
@@ -116,7 +119,7 @@ def _place_distinct(offset_map: OffsetMap, latest: dict[bytes, int], times: Coun
     if times is not None:  # a key put again finds itself after as many probes
         probes *= np.fromiter((times[key] for key in latest), np.int64, n)
     offset_map.probes += int(probes.sum())
-    offset_map.size += n - known
+    offset_map.size += n - len(known)
     return True
 
 

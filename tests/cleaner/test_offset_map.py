@@ -6,7 +6,7 @@ import hashlib
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kidx.cleaner import OffsetMap, OffsetMapFull
@@ -64,6 +64,7 @@ def weak(bits: int) -> Digest:
     return Digest("weak", 16, one, lambda keys: b"".join(map(one, keys)))
 
 
+@example([[4], [4, 15, 4]], 2, 3, 0)  # two keys, one digest, in the map before
 @given(
     st.lists(st.lists(st.integers(0, 40), max_size=40), max_size=3),
     st.integers(1, 60),
