@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from kidx.report.table import BYTES, INT, TIMESTAMP, TREE, Column, Table
+from kidx.report import arrays
+from kidx.report.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
 _SAMPLE_ROWS = 1000  # rows looked at before text decides how wide its columns are
@@ -16,7 +17,10 @@ def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = F
     """Write a table to `out` (standard output) in one of FORMATS. `iso` adds an ISO 8601 twin beside each timestamp."""
     out = out or sys.stdout
     if iso:
-        table = _with_iso(table)
+        table = with_iso(table)
+    if isinstance(table, ArrayTable) and form in arrays.FORMATS:
+        arrays.render(table, form, out)
+        return
     {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": _csv}[form](table, out)
 
 
@@ -33,7 +37,8 @@ def iso_time(timestamp_ms: int | None) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
-def _with_iso(table: Table) -> Table:
+def with_iso(table: Table) -> Table:
+    """The same rows with an ISO 8601 twin beside each timestamp."""
     columns: list[Column] = []
     sources: list[tuple[int, bool]] = []
     for i, column in enumerate(table.columns):
@@ -43,7 +48,7 @@ def _with_iso(table: Table) -> Table:
             columns.append(Column(column.name + "_iso", "text"))
             sources.append((i, True))
     rows = (tuple(iso_time(row[i]) if wanted else row[i] for i, wanted in sources) for row in table.rows)
-    return Table(table.schema, columns, rows, table.summary)
+    return Table(table.schema, columns, rows, table.summary, constants=table.constants)
 
 
 def json_value(kind: str, value: Any) -> Any:
@@ -51,19 +56,19 @@ def json_value(kind: str, value: Any) -> Any:
     return value.hex() if kind == BYTES and value is not None else value
 
 
-def _objects(table: Table) -> Iterator[dict[str, Any]]:
+def objects(table: Table) -> Iterator[dict[str, Any]]:
+    """Rows as JSON has them: the schema, what all rows share, then the cells."""
     names = [(c.name, c.kind) for c in table.columns]
+    head = {"schema": table.schema, **table.constants}
     for row in table.rows:
-        yield {"schema": table.schema} | {
-            name: json_value(kind, value) for (name, kind), value in zip(names, row, strict=True)
-        }
+        yield head | {name: json_value(kind, value) for (name, kind), value in zip(names, row, strict=True)}
 
 
 def _jsonl(table: Table, out: IO[str]) -> None:
     from json import JSONEncoder
 
     encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-    for item in _objects(table):
+    for item in objects(table):
         out.write(encode(item) + "\n")
     if table.summary is not None and "schema" in table.summary:
         out.write(encode(dict(table.summary)) + "\n")
@@ -75,22 +80,25 @@ def _json(table: Table, out: IO[str]) -> None:
     encode = JSONEncoder(separators=(", ", ": "), ensure_ascii=False).encode
     out.write(f'{{"schema": "{table.schema}", "rows": [')
     separator = "\n  "
-    for item in _objects(table):
+    for item in objects(table):
         out.write(separator + encode(item))
         separator = ",\n  "
     out.write(("" if separator == "\n  " else "\n") + f'], "summary": {encode(dict(table.summary or {}))}}}\n')
 
 
-def _csv(table: Table, out: IO[str]) -> None:
+def _csv(table: Table, out: IO[str], header: bool = True) -> None:
     import csv
     import json
 
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([c.name for c in table.columns])
+    if header:
+        writer.writerow([*table.constants, *(c.name for c in table.columns)])
     kinds = [c.kind for c in table.columns]
+    constants = list(table.constants.values())
     for row in table.rows:
         writer.writerow(
-            [
+            constants
+            + [
                 json.dumps(value) if kind == TREE and value is not None else json_value(kind, value)
                 for kind, value in zip(kinds, row, strict=True)
             ]

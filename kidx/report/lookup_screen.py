@@ -1,0 +1,117 @@
+"""How look-ups in an index read on a screen: the answer, the way there, what it cost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from kidx.report.render import iso_time
+from kidx.report.table import Table
+
+Row = Mapping[str, Any]
+
+
+def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None:
+    """Write the rows of kidx.lookup.v1 or kidx.aborted_lookup.v1 to `out` (standard output) as lines of text."""
+    out = out or sys.stdout
+    names = [c.name for c in table.columns]
+    lines_of = _aborted_lines if "aborted" in names else _lookup_lines
+    for values in table.rows:
+        for line in lines_of(dict(zip(names, values, strict=True)), iso):
+            out.write(line.rstrip() + "\n")
+
+
+def _lookup_lines(row: Row, iso: bool) -> Iterator[str]:
+    yield f"{_target(row, iso)} -> {_answer(row)}   ({_how(row)})"
+    if row["probes"] is None:
+        return
+    yield f"{_search_name(row)}: {_cost(row)}"
+    yield from _steps(row)
+
+
+def _by_time(row: Row) -> bool:
+    return bool(row["kind"] == "time_index" and row["by"] == "key")
+
+
+def _target(row: Row, iso: bool) -> str:
+    if _by_time(row):
+        said = f" ({iso_time(row['target'])})" if iso else ""
+        return f"timestamp {row['target']}{said}"
+    searches_positions = row["kind"] == "offset_index" and row["by"] == "value"
+    return f"{'position' if searches_positions else 'offset'} {row['target']}"
+
+
+def _answer(row: Row) -> str:
+    answer = row["answer"]
+    return "none" if answer is None else ", ".join(f"{_said(name)} {value}" for name, value in answer.items())
+
+
+def _said(name: str) -> str:
+    return "" if name == "timestamp_iso" else name
+
+
+def _how(row: Row) -> str:
+    if row["slot"] < 0:
+        if row["entries"] == 0:
+            return "no entries"
+        return "no entry at or below it" if row["bound"] == "lower" else "no entry at or above it"
+    found = row["entry"][_compared_name(row)]
+    how = "exact" if found == row["target"] else "below it" if found < row["target"] else "above it"
+    return f"slot {row['slot']} of {row['entries']}, {how}"
+
+
+def _compared_name(row: Row) -> str:
+    key, value = ("offset", "position") if row["kind"] == "offset_index" else ("timestamp", "offset")
+    return key if row["by"] == "key" else value
+
+
+def _search_name(row: Row) -> str:
+    return "warm-section search" if row["search"] == "warm" else "standard search"
+
+
+def _cost(row: Row) -> str:
+    probes, pages = len(row["probes"]), row["pages"]
+    return f"{_count(probes, 'probe')}, {_count(len(pages), 'page')}: {' '.join(map(str, pages))}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _steps(row: Row) -> Iterator[str]:
+    cells = [["step", "slot", "bytes", "page", "entry", "compare", ""]]
+    for step, probe in enumerate(row["probes"], 1):
+        cells.append(
+            [
+                str(step),
+                str(probe["slot"]),
+                f"{probe['byte_start']}-{probe['byte_end'] - 1}",
+                ",".join(map(str, probe["pages"])),
+                " @ ".join(str(v) for v in probe["entry"].values()),
+                f"{probe['compared']} {probe['is']} {row['target']}",
+                _remark(row, step, probe),
+            ]
+        )
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    for line in cells:
+        right = [f"{text:>{width}}" for text, width in zip(line[:2], widths, strict=False)]
+        left = [f"{text:<{width}}" for text, width in zip(line[2:], widths[2:], strict=True)]
+        yield " " + "  ".join(right + left)
+
+
+def _remark(row: Row, step: int, probe: Mapping[str, Any]) -> str:
+    if row["search"] == "warm" and step == 1:
+        return "the warm section starts here"
+    if probe["slot"] == 0 and step == (2 if row["search"] == "warm" else 1):
+        return "the first entry"
+    return "found" if probe["is"] == "=" else ""
+
+
+def _aborted_lines(row: Row, _: bool) -> Iterator[str]:
+    aborted = row["aborted"]
+    yield f"fetch of offsets {row['fetch_from']} to {row['fetch_to']}: {_count(len(aborted), 'aborted transaction')}"
+    for transaction in aborted:
+        yield f"  producer {transaction['producer_id']} from offset {transaction['first_offset']}"
+    if not row["complete"]:
+        yield "incomplete: the next segment's transaction index may hold more"
