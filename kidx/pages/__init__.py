@@ -1,1 +1,1 @@
-"""."""
+"""Pages of 4 KB: what reading an index entry costs."""

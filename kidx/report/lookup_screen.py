@@ -24,10 +24,9 @@ def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None
 
 def _lookup_lines(row: Row, iso: bool) -> Iterator[str]:
     yield f"{_target(row, iso)} -> {_answer(row)}   ({_how(row)})"
-    if row["probes"] is None:
-        return
-    yield f"{_search_name(row)}: {_cost(row)}"
-    yield from _steps(row)
+    if row["probes"] is not None:
+        yield f"{_search_name(row)}: {_cost(row)}"
+        yield from _steps(row)
 
 
 def _by_time(row: Row) -> bool:
@@ -44,11 +43,15 @@ def _target(row: Row, iso: bool) -> str:
 
 def _answer(row: Row) -> str:
     answer = row["answer"]
-    return "none" if answer is None else ", ".join(f"{_said(name)} {value}" for name, value in answer.items())
-
-
-def _said(name: str) -> str:
-    return "" if name == "timestamp_iso" else name
+    if answer is None:
+        return "none"
+    said = []
+    for name, value in answer.items():
+        if name != "timestamp_iso":
+            said.append(f"{name} {value}")
+        elif value is not None:
+            said[-1] += f" ({value})"
+    return ", ".join(said)
 
 
 def _how(row: Row) -> str:

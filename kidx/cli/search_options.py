@@ -1,0 +1,66 @@
+"""Options of the commands that search: lookup and trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def search_option(default: str) -> Callable[[F], F]:
+    """--search: Kafka's two, or both."""
+    return click.option(
+        "--search",
+        type=click.Choice(["warm", "standard", "both"]),
+        default=default,
+        show_default=True,
+        help="Kafka's search since 2.2 (warm section, KAFKA-6432), the one before it, or both.",
+    )
+
+
+def page_size_option(f: F) -> F:
+    """--page-size: how large the operating system's pages are."""
+    return click.option(
+        "--page-size", type=click.IntRange(16, 1 << 30), default=4096, show_default=True, help="Bytes a page."
+    )(f)
+
+
+def targets_from_option(f: F) -> F:
+    """--from-file: more targets."""
+    return click.option("--from-file", metavar="FILE", help="Read more targets from this file, a line each.")(f)
+
+
+def index_kind_option(f: F) -> F:
+    """--kind: for files whose name does not tell."""
+    return click.option(
+        "--kind",
+        type=click.Choice(["offset_index", "time_index", "transaction_index"]),
+        help="What the file is, where its name does not tell.",
+    )(f)
+
+
+def index_search_options(f: F) -> F:
+    """What an index is searched for: --by, --bound, and a fetch's range for a transaction index."""
+    for option in (
+        click.option("--fetch-to", type=click.IntRange(0), help="Transaction index: the offset after a fetch's last."),
+        click.option("--fetch-from", type=click.IntRange(0), help="Transaction index: a fetch's first offset."),
+        click.option(
+            "--bound",
+            type=click.Choice(["lower", "upper"]),
+            default="lower",
+            show_default=True,
+            help="The last entry at or below the target, or the first at or above it.",
+        ),
+        click.option(
+            "--by",
+            type=click.Choice(["key", "value"]),
+            default="key",
+            show_default=True,
+            help="Compare keys (offsets; a time index's timestamps) or values (positions; its offsets).",
+        ),
+    ):
+        f = option(f)
+    return f
