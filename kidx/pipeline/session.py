@@ -1,0 +1,278 @@
+"""A quiet Spark session of kidx's own: started within a time limit, ended without a process left behind.
+
+Everything that Spark, its JVM and the Python workers say goes to a log file; the terminal belongs to kidx.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kidx.errors import CannotRead, KidxError, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECT_SECONDS = 5
+START_SECONDS = 20  # for a master that takes the connection; with the JVM's own start an answer comes within 30 s
+_PORTS = {"spark": 7077, "k8s": 443}
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def need_spark() -> None:
+    """Raises MissingExtra where the packages of kidx[spark] are not installed."""
+    for package in ("pyspark", "pyarrow", "pandas"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtra(
+                f"this runs on Spark, and the package {package} is missing; pip install 'kidx[spark]'"
+            ) from None
+
+
+@contextmanager
+def spark_session(
+    master: str = "local[*]", config: Mapping[str, str] | None = None, log_file: str | None = None
+) -> Iterator[SparkSession]:
+    """A session at `master` for the time of a `with` block; `config` are Spark's own settings, which win over kidx's.
+
+    `log_file` takes what Spark says, else a temporary file that is kept only when the session fails. The JVM is ended
+    with the block, however it ends. Raises MissingExtra, UsageError for an impossible master, CannotRead for one that
+    does not answer.
+    """
+    need_spark()
+    check_master(master)
+    scratch = Path(tempfile.mkdtemp(prefix="kidx-spark-"))
+    log_path = Path(log_file) if log_file else scratch / "spark.log"
+    gateway: Any = None
+    keep = False
+    try:
+        with _environment(master, scratch), _quiet_py4j():
+            gateway = _launch(master, scratch, dict(config or {}), log_path)
+            spark = _connect(gateway, master, log_path)
+            if not is_local(master):
+                spark.sparkContext.addPyFile(str(package_zip(scratch)))
+            yield spark
+    except KidxError:
+        raise
+    except Exception:
+        keep = log_file is None and log_path.exists()
+        raise
+    finally:
+        _end(gateway)
+        if keep:
+            kept = Path(tempfile.gettempdir()) / f"kidx-spark-{os.getpid()}.log"
+            shutil.copyfile(log_path, kept)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def is_local(master: str) -> bool:
+    """Whether the executors are threads of this machine's own JVM, which find kidx where this process does."""
+    return re.fullmatch(r"local(\[[^\]]*\])?", master) is not None
+
+
+def check_master(master: str) -> None:
+    """Raises UsageError for a master that Spark would not know, CannotRead where none of its addresses answers."""
+    if is_local(master) or master == "yarn" or master.startswith("local-cluster["):
+        return
+    match = re.fullmatch(r"(spark|k8s)://(?:https?://)?([^/]+)/?", master)
+    if match is None:
+        raise UsageError(f"--master {master}: not a Spark master; use local[N], spark://HOST:PORT, yarn or k8s://URL")
+    reasons = []
+    for address in match[2].split(","):
+        host, _, port = address.rpartition(":") if address.rpartition(":")[0] else (address, "", "")
+        try:
+            number = int(port) if port else _PORTS[match[1]]
+            socket.create_connection((host.strip("[]"), number), timeout=CONNECT_SECONDS).close()
+            return
+        except ValueError:
+            raise UsageError(f"--master {master}: {port} is not a port") from None
+        except OSError as e:
+            reasons.append((e.strerror or str(e)).lower())
+    raise CannotRead(f"--master {master}: nothing answers there ({reasons[0]}); is the master running?")
+
+
+def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) -> Any:
+    """The JVM, in a process group of its own, so that Ctrl-C reaches kidx alone."""
+    from pyspark import SparkConf
+    from pyspark.java_gateway import launch_gateway
+
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_LOG4J, encoding="utf-8")
+    settings = _settings(master, scratch) | config
+    options = settings.get("spark.driver.extraJavaOptions", "")
+    settings["spark.driver.extraJavaOptions"] = f"{options} -Dlog4j2.configurationFile={log4j.as_uri()}".strip()
+    launch: Any = launch_gateway
+    with log_path.open("ab") as log:
+        try:
+            return launch(
+                SparkConf().setAll(list(settings.items())),
+                {"stdout": log, "stderr": log, "start_new_session": True},
+            )
+        except Exception as e:
+            raise CannotRead(f"Spark's JVM did not start: {last_words(log_path) or e}") from None
+
+
+def _settings(master: str, scratch: Path) -> dict[str, str]:
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "kidx",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # A worker that died is worth a second try anywhere; Spark itself would end a local job at the first.
+        "spark.task.maxFailures": "2",
+    }
+    if is_local(master):
+        settings["spark.local.dir"] = str(scratch)
+        settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
+    if _on_loopback(master):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def _on_loopback(master: str) -> bool:
+    return is_local(master) or bool(re.match(r"spark://(127\.|localhost|\[::1\])", master))
+
+
+def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
+    """The session on a running JVM; the JVM is ended where a master accepts the connection and then says nothing."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        gateway.proc.kill()
+
+    timer = threading.Timer(START_SECONDS, give_up)
+    timer.daemon = True
+    if master.startswith("spark://"):
+        timer.start()
+    try:
+        context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
+        return SparkSession(context)
+    except Exception as e:
+        if late.is_set():
+            raise CannotRead(
+                f"--master {master}: it took the connection and did not answer as a Spark master in {START_SECONDS} s"
+            ) from None
+        raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or type(e).__name__}") from None
+    finally:
+        timer.cancel()
+
+
+def last_words(log_path: Path) -> str:
+    """The last line of Spark's log that names an error, for a sentence about a session that failed."""
+    try:
+        lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    telling = [line.strip() for line in lines if re.search(r"Error|Exception|ERROR", line) and "\tat " not in line]
+    return telling[-1][:300] if telling else ""
+
+
+def _end(gateway: Any) -> None:
+    """End the JVM and, with it, the Python workers; whatever state it is in."""
+    if gateway is None:
+        return
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    with _quiet_py4j():
+        stopper = threading.Thread(target=_stop, args=(context,), daemon=True)
+        stopper.start()
+        stopper.join(timeout=1.0)
+    process = gateway.proc
+    if process is not None:
+        with suppress(OSError):
+            process.stdin.close()  # the gateway ends when its input does
+        try:
+            process.wait(timeout=0.5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    with suppress(Exception):
+        gateway.shutdown()
+    # PySpark keeps the dead JVM in class attributes, and would hand it to the next session of this process.
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+def _stop(context: Any) -> None:
+    with suppress(Exception):
+        if context is not None:
+            context.stop()
+
+
+@contextmanager
+def _environment(master: str, scratch: Path) -> Iterator[None]:
+    """The variables that PySpark reads when it starts, as they were afterwards."""
+    from kidx.pipeline.java import choose_java_home
+
+    wanted = {"JAVA_HOME": choose_java_home(scratch)}
+    if "PYSPARK_PYTHON" not in os.environ:
+        wanted["PYSPARK_PYTHON"] = sys.executable
+    if _on_loopback(master) and "SPARK_LOCAL_IP" not in os.environ:
+        wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """py4j logs the traceback of every broken connection, through the root logger where it has no handler."""
+    logger = logging.getLogger("py4j")
+    handler, propagated = logging.NullHandler(), logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagated
+
+
+def package_zip(scratch: Path) -> Path:
+    """kidx itself as a zip that executors import from; they need numpy, pyarrow and kidx's other packages installed."""
+    import zipfile
+
+    import kidx
+
+    root = Path(kidx.__file__).parent
+    target = scratch / "kidx.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                archive.write(path, Path("kidx") / path.relative_to(root))
+    return target
