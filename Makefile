@@ -1,0 +1,66 @@
+# `make` alone says what there is. Everything sets itself up in $(VENV) on first use; a second run is quick.
+
+# The first Python on the path that is new enough; `make PYTHON=/path/to/python3.12` chooses another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+EXTRAS ?= dev
+JOBS ?= 2
+BIN := $(VENV)/bin
+READY := $(VENV)/.kidx-ready-$(EXTRAS)
+FIXTURES := fixtures/kafka-4.3.1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench man docs refresh interop dist clean
+
+help: ## say what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+setup: $(READY) ## make a virtual environment in .venv with kidx and its tools
+
+# An environment that exists is used as it is; one without pip (uv makes such) gets it.
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "kidx needs Python 3.11 or later on the path, or make PYTHON=/path/to/python"; exit 1; }
+	@test -x $(BIN)/python || { echo "making $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
+	@echo "installing kidx[$(EXTRAS)] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@touch $@
+
+demo: $(READY) ## verify, dump and search index files that a real broker wrote
+	$(BIN)/kidx verify $(FIXTURES)/clean
+	$(BIN)/kidx dump --tail 5 $(FIXTURES)/clean/pages14-0/00000000000000000000.index
+	$(BIN)/kidx lookup --trace-pages $(FIXTURES)/clean/pages14-0/00000000000000000000.index 7168
+	$(BIN)/kidx trace $(FIXTURES)/clean/pages14-0/00000000000000000000.index 7168
+
+test: $(READY) ## run the tests (JOBS=2 at a time)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+lint: $(READY) ## ruff, mypy and the rule which room may import which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY) ## measure kidx against yardsticks, in turns; needs a C compiler
+	$(BIN)/python -m benchmarks
+
+man: $(READY) ## write man/ anew from the commands
+	$(BIN)/python man/make_man.py
+
+docs: $(READY) ## write the generated pages of docs/ anew
+	$(BIN)/python docs/make_docs.py
+
+refresh: $(READY) man docs ## rewrite everything that is kept as generated: man/, docs/, transcripts, README's quotations
+	$(BIN)/python -m pytest -q tests/transcripts --refresh
+
+interop: $(READY) ## run the tests that ask a real Kafka and RocketMQ; needs java, mvn and the network
+	$(BIN)/python -m pytest -m interop --interop
+
+dist: $(READY) ## build the wheel and the source distribution into dist/
+	$(BIN)/python -m build
+
+clean: ## remove what was made, and the virtual environment if this file set it up
+	@if ls $(VENV)/.kidx-ready-* >/dev/null 2>&1; then rm -rf $(VENV); fi
+	rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis benchmarks/data
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
