@@ -1,0 +1,128 @@
+"""The codecs of batches: gzip, snappy (xerial's framing, or none), lz4 and zstd; output is always bounded.
+
+Sources: org.apache.kafka.common.record.CompressionType, Lz4BlockInputStream (KAFKA-3160: version 0 messages have a
+wrong header checksum) and xerial's snappy-java (SnappyOutputStream), which Java clients write; others write raw snappy.
+"""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+
+from kidx.errors import LimitExceeded, WrongFormat
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd", "unknown-5", "unknown-6", "unknown-7")
+MAX_INFLATED_BYTES = 64 << 20  # of one batch; a producer's is 1 MiB (max.request.size), bombs are a thousand times that
+
+_XERIAL_MAGIC = b"\x82SNAPPY\0"
+_XERIAL_HEADER_BYTES = 16  # magic, version, compatible version
+_LZ4_MAGIC = 0x184D2204
+
+
+class DamagedPayload(WrongFormat):
+    """Raised when compressed bytes are not what their codec writes."""
+
+
+class OutputFull(LimitExceeded):
+    """Raised when inflating would take more room than was given."""
+
+
+def inflate(codec: int, data: bytes | memoryview, *, magic: int = 2, limit_bytes: int = MAX_INFLATED_BYTES) -> bytes:
+    """What `data` was before compression. `magic` is the message format's (0: a wrong lz4 header checksum is right).
+
+    Raises DamagedPayload for bytes the codec did not write, OutputFull where more than `limit_bytes` would come out.
+    """
+    if codec == NONE:
+        return bytes(data)
+    room = mmap.mmap(-1, limit_bytes)  # pages are taken only as they are written
+    size = inflate_into(codec, data, memoryview(room), magic=magic)
+    return room[:size]
+
+
+def inflate_into(codec: int, data: bytes | memoryview, room: memoryview, *, magic: int = 2) -> int:
+    """Inflate into `room` (writable); how many bytes came. Raises as `inflate`, OutputFull when `room` is too small."""
+    if codec == GZIP:
+        return _inflate_gzip(data, room)
+    import cramjam
+
+    try:
+        if codec == ZSTD:
+            return int(cramjam.zstd.decompress_into(data, room))
+        if codec == LZ4:
+            return int(cramjam.lz4.decompress_into(_mend_lz4_header(data) if magic == 0 else data, room))
+        if codec == SNAPPY:
+            return _inflate_snappy(data, room)
+    except cramjam.DecompressionError as e:
+        reason = str(e)
+        if "whole buffer" in reason or "output buffer" in reason:
+            raise _full(codec, len(room)) from None
+        raise DamagedPayload(f"{CODEC_NAMES[codec]}: {reason.removeprefix(CODEC_NAMES[codec] + ': ')}") from None
+    raise DamagedPayload(f"codec {codec} does not exist")
+
+
+def _full(codec: int, room_bytes: int) -> OutputFull:
+    return OutputFull(f"a {CODEC_NAMES[codec]} batch inflates to more than {room_bytes} bytes")
+
+
+def _inflate_gzip(data: bytes | memoryview, room: memoryview) -> int:
+    """As Java's GZIPInputStream: members one after another; what follows the last one and is no member is ignored."""
+    done = 0
+    while True:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            piece = member.decompress(data, len(room) - done + 1)
+        except zlib.error as e:
+            raise DamagedPayload(f"gzip: {e}") from None
+        if len(piece) > len(room) - done:
+            raise _full(GZIP, len(room))
+        room[done : done + len(piece)] = piece
+        done += len(piece)
+        if not member.eof:
+            raise DamagedPayload("gzip: the stream ends early")
+        data = member.unused_data
+        if data[:3] != b"\x1f\x8b\x08":
+            return done
+
+
+def _inflate_snappy(data: bytes | memoryview, room: memoryview) -> int:
+    import cramjam
+
+    if bytes(data[:8]) != _XERIAL_MAGIC:
+        return int(cramjam.snappy.decompress_raw_into(data, room))
+    at, done, end = _XERIAL_HEADER_BYTES, 0, len(data)
+    while at < end:
+        size = int.from_bytes(data[at : at + 4], "big")
+        if at + 4 + size > end:
+            raise DamagedPayload("snappy: a block ends after the payload")
+        done += int(cramjam.snappy.decompress_raw_into(data[at + 4 : at + 4 + size], room[done:]))
+        at += 4 + size
+    return done
+
+
+def _mend_lz4_header(data: bytes | memoryview) -> bytes:
+    """The frame with a right header checksum: before KAFKA-3160 it also covered the frame's magic number."""
+    frame = bytearray(data)
+    if len(frame) < 7 or int.from_bytes(frame[:4], "little") != _LZ4_MAGIC:
+        return bytes(frame)
+    descriptor_end = 6 + (8 if frame[4] & 0x08 else 0)  # FLG, BD, and the content size if there is one
+    if len(frame) > descriptor_end:
+        frame[descriptor_end] = _xxh32(bytes(frame[4:descriptor_end])) >> 8 & 0xFF
+    return bytes(frame)
+
+
+def _xxh32(data: bytes) -> int:
+    """xxHash32 of fewer than 16 bytes, seed 0 (xxHash's specification): a frame descriptor is never longer."""
+    p1, p2, p3, p4, p5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
+    mask = 0xFFFFFFFF
+    value = (p5 + len(data)) & mask
+    words = len(data) // 4 * 4
+    for at in range(0, words, 4):
+        value = (value + int.from_bytes(data[at : at + 4], "little") * p3) & mask
+        value = ((value << 17 | value >> 15) & mask) * p4 & mask
+    for byte in data[words:]:
+        value = (value + byte * p5) & mask
+        value = ((value << 11 | value >> 21) & mask) * p1 & mask
+    value = (value ^ value >> 15) * p2 & mask
+    value = (value ^ value >> 13) * p3 & mask
+    return value ^ value >> 16

@@ -1,0 +1,161 @@
+"""Records of one batch, decoded one after another in plain Python: exact, and it names what is wrong.
+
+Sources: org.apache.kafka.common.record.DefaultRecord and DefaultRecordBatch (v2), ByteUtils.readVarint (zigzag). For
+whole logs kidx.segments.records decodes many batches at once and asks this decoder only about the suspicious ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kidx.formats.batches import Batch
+from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, DamagedPayload, OutputFull, inflate
+
+SMALLEST_RECORD = 7  # length, attributes, two deltas, key and value lengths, header count: a byte each
+_INT_BYTES, _LONG_BYTES = 5, 10  # longest varint of 32 and 64 bits
+
+
+class Record(NamedTuple):
+    """One record. `size` counts all of its bytes, its length field too; `sequence` is -1 where none is counted.
+
+    `headers` are (key, value) pairs; absent key, value or header value is None. `crc_ok` is None in v2, where records
+    have no CRC of their own; in v0 and v1 the record is a message and `crc` its CRC.
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[bytes, bytes | None], ...] = ()
+    sequence: int = -1
+    size: int = 0
+    attributes: int = 0
+    crc: int | None = None
+    crc_ok: bool | None = None
+
+
+class Damage(NamedTuple):
+    """What is wrong with a batch's inside. `kind` is one of the constants below; `record` counts from 0, None where
+    it is about the batch; `limit` says that a documented limit ended it, so that the batch may well be healthy.
+    """
+
+    kind: str
+    why: str
+    record: int | None = None
+    limit: bool = False
+
+
+PAYLOAD = "payload"  # compressed bytes that cannot be inflated
+COUNT = "count"  # another number of records than the header says
+RECORD = "record"  # a record whose fields do not fill its length
+OFFSETS = "offsets"  # offset deltas that do not rise, or pass the last offset
+TIMESTAMPS = "timestamps"  # the header's maximum is not the records'
+LIMIT = "limit"  # not decoded: too large
+
+
+class Decoded(NamedTuple):
+    """The records of a batch up to where they can be read, and what is wrong, None where nothing is."""
+
+    records: list[Record]
+    damage: Damage | None
+
+
+class _BadRecord(Exception):
+    """A record's fields do not fit; caught where its number is known."""
+
+
+def decode_batch(batch: Batch, payload: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> Decoded:
+    """Every record of a v2 batch. `payload` is what follows its header, `batch.size - 61` bytes, still compressed.
+
+    Nothing is raised for damage: the records before it come back with its description. An unchecked CRC is no concern
+    here: the caller knows whether it held.
+    """
+    if batch.codec == NONE:
+        data = bytes(payload)
+    else:
+        try:
+            data = inflate(batch.codec, payload, limit_bytes=limit_bytes) if batch.record_count or len(payload) else b""
+        except OutputFull as e:
+            return Decoded([], Damage(LIMIT, str(e), limit=True))
+        except DamagedPayload as e:
+            return Decoded([], Damage(PAYLOAD, str(e)))
+    if batch.record_count < 0 or batch.record_count * SMALLEST_RECORD > len(data):
+        why = f"the header counts {batch.record_count} records, and {len(data)} bytes do not hold so many"
+        return Decoded([], Damage(COUNT, why))
+    records: list[Record] = []
+    at = 0
+    previous = -1
+    for number in range(batch.record_count):
+        try:
+            record, delta, at = _read_record(batch, data, at)
+        except _BadRecord as e:
+            return Decoded(records, Damage(RECORD, f"record {number}: {e}", number))
+        records.append(record)
+        if not previous < delta <= batch.last_offset_delta:
+            why = f"record {number} has offset delta {delta}, after {previous} and up to {batch.last_offset_delta}"
+            return Decoded(records, Damage(OFFSETS, why, number))
+        previous = delta
+    if at != len(data):
+        why = f"{len(data) - at} bytes follow the {batch.record_count} records that the header counts"
+        return Decoded(records, Damage(COUNT, why))
+    if records and not batch.log_append_time:
+        largest = max(record.timestamp for record in records)
+        if largest != batch.max_timestamp:
+            why = f"the header's maximum timestamp is {batch.max_timestamp}, and the records' largest is {largest}"
+            return Decoded(records, Damage(TIMESTAMPS, why))
+    return Decoded(records, None)
+
+
+def _read_record(batch: Batch, data: bytes, start: int) -> tuple[Record, int, int]:
+    """The record at `start`, its offset delta, and the byte after it."""
+    length, at = _varint(data, start, len(data))
+    end = at + length
+    if length < 0 or end > len(data):
+        raise _BadRecord(f"it claims {length} bytes, and {len(data) - at} are left")
+    attributes = data[at] if at < end else 0
+    timestamp_delta, at = _varint(data, at + 1, end, _LONG_BYTES)
+    delta, at = _varint(data, at, end)
+    key, at = _nullable(data, at, end)
+    value, at = _nullable(data, at, end)
+    count, at = _varint(data, at, end)
+    if not 0 <= count <= end - at:
+        raise _BadRecord(f"it claims {count} headers in {end - at} bytes")
+    headers = []
+    for _ in range(count):
+        name, at = _nullable(data, at, end)
+        if name is None:
+            raise _BadRecord("a header without a name")
+        content, at = _nullable(data, at, end)
+        headers.append((name, content))
+    if at != end:
+        raise _BadRecord(f"its fields leave {end - at} of its {length} bytes unused")
+    timestamp = batch.max_timestamp if batch.log_append_time else _wrap_long(batch.base_timestamp + timestamp_delta)
+    offset, sequence = batch.base_offset + delta, batch.sequence_at(delta)
+    return Record(offset, timestamp, key, value, tuple(headers), sequence, end - start, attributes), delta, end
+
+
+def _varint(data: bytes, at: int, end: int, longest: int = _INT_BYTES) -> tuple[int, int]:
+    """A zigzag varint and the byte after it; it must end before `end`."""
+    raw = shift = 0
+    for position in range(at, min(end, at + longest)):
+        byte = data[position]
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            raw &= 0xFFFFFFFF if longest == _INT_BYTES else 0xFFFFFFFFFFFFFFFF
+            return raw >> 1 ^ -(raw & 1), position + 1
+        shift += 7
+    raise _BadRecord("a number that does not end" if end - at >= longest else "it ends inside a number")
+
+
+def _nullable(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    length, at = _varint(data, at, end)
+    if length < 0:  # Kafka writes -1 and takes any negative length for null
+        return None, at
+    if at + length > end:
+        raise _BadRecord(f"a field claims {length} bytes, and {end - at} are left")
+    return data[at : at + length], at + length
+
+
+def _wrap_long(value: int) -> int:
+    """`value` as Java's long arithmetic leaves it."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,0 +1,93 @@
+"""Walking a log from batch to batch, as a look-up does: one light Batch after another, without numpy.
+
+Source: org.apache.kafka.common.record.FileLogInputStream, which also reads headers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kidx.evidence import Evidence
+from kidx.formats.batches import HEADER_BYTES, Batch, fault_at, parse_batch
+
+END, TORN, PREALLOCATED, NO_BATCH = "end", "torn", "preallocated", "no_batch"
+_CHUNK_BYTES = 16 << 10
+_ZEROS_CHUNK_BYTES = 1 << 20
+
+
+class Ending(NamedTuple):
+    """Where and why a log's batches end.
+
+    `kind` is END (exactly at the end), TORN (the file ends inside the entry at `position`), PREALLOCATED (nothing but
+    zeros from `position` on) or NO_BATCH (what stands at `position` is no entry). `missing_bytes` is what a torn entry
+    lacks, None where too little of it is left to tell. `why` is a phrase for a message, empty at the END.
+    A damaged length looks torn too: only `kidx.segments.resume` tells whether batches go on behind it.
+    """
+
+    kind: str
+    position: int
+    why: str = ""
+    missing_bytes: int | None = None
+
+
+class Walk(Iterator[Batch]):
+    """The batches of a log from a batch boundary on. `ending` is set when they have ended, `position` moves along.
+
+    After a `break` in the loop, `position` is the byte after the last batch that came, so `position - start` is what
+    was walked. Raises CannotRead and its children where the file cannot be read.
+    """
+
+    def __init__(self, evidence: Evidence, start: int = 0, end: int | None = None) -> None:
+        self.start = self.position = start
+        self.end = evidence.size if end is None else min(end, evidence.size)
+        self.ending: Ending | None = None
+        self._evidence = evidence
+        self._chunk, self._chunk_at, self._next_read = b"", 0, _CHUNK_BYTES
+
+    @property
+    def bytes_walked(self) -> int:
+        """Bytes of the batches that came so far."""
+        return self.position - self.start
+
+    def __next__(self) -> Batch:
+        if self.ending is not None:
+            raise StopIteration
+        remaining = self.end - self.position
+        if remaining <= 0:
+            self.ending = Ending(END, self.position)
+            raise StopIteration
+        at = self.position - self._chunk_at
+        if at + min(HEADER_BYTES, remaining) > len(self._chunk) or at < 0:
+            self._chunk = self._evidence.read(self.position, min(self._next_read, remaining))
+            self._chunk_at, at = self.position, 0
+        if fault := fault_at(self._chunk, at, remaining):
+            self.ending = ending_of(self._evidence, self.position, self.end, fault.torn, fault.why, fault.missing_bytes)
+            raise StopIteration
+        batch = parse_batch(self._chunk, at, self.position)
+        self.position = batch.next_position
+        self._next_read = HEADER_BYTES if batch.size > _CHUNK_BYTES else _CHUNK_BYTES
+        return batch
+
+
+def walk(evidence: Evidence, start: int = 0, end: int | None = None) -> Walk:
+    """Walk the log from the batch boundary `start`; an entry that crosses `end` (default: the file's) is torn there."""
+    return Walk(evidence, start, end)
+
+
+def ending_of(
+    evidence: Evidence, position: int, end: int, torn: bool, why: str, missing_bytes: int | None = None
+) -> Ending:
+    """The ending at a fault: PREALLOCATED where all bytes from there to `end` are zero."""
+    if _all_zero(evidence, position, end):
+        return Ending(PREALLOCATED, position, f"{end - position} zero bytes and no batch")
+    return Ending(TORN if torn else NO_BATCH, position, why, missing_bytes)
+
+
+def _all_zero(evidence: Evidence, position: int, end: int) -> bool:
+    while position < end:
+        piece = evidence.read(position, min(_ZEROS_CHUNK_BYTES, end - position))
+        if piece.count(0) != len(piece):
+            return False
+        position += len(piece)
+    return True

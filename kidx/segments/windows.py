@@ -1,0 +1,125 @@
+"""A window of a log: the headers of a few thousand neighbouring batches, as rows or as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kidx.formats.batches import (
+    BATCH_HEADER,
+    CODEC_MASK,
+    CONTROL_BIT,
+    LOG_APPEND_TIME_BIT,
+    OVERHEAD_BYTES,
+    TRANSACTIONAL_BIT,
+    Batch,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+
+
+class Window:
+    """Neighbouring batches, in file order. Rows are had by `batches()` without numpy, columns as arrays, shape (n,).
+
+    `start` and `end` are the bytes of the file that the window covers, without gaps. `headers` holds `len(window)`
+    headers of 61 bytes in the v2 layout (see Batch for what that means for v0 and v1). `bad_crc` lists the rows whose
+    CRC does not hold, None where CRCs were not checked. `buffer` holds the bytes from `start` on, headers excepted
+    (they may have been overwritten), until the scan moves on; None where a batch was too large to be held.
+    """
+
+    def __init__(
+        self,
+        start: int,
+        end: int,
+        positions: Sequence[int] | Ints,
+        headers: bytes | bytearray | memoryview,
+        bad_crc: list[int] | None,
+        buffer: memoryview | None,
+    ) -> None:
+        self.start, self.end, self.headers, self.bad_crc, self.buffer = start, end, headers, bad_crc, buffer
+        self._positions = positions
+        self._columns: dict[str, Ints] = {}
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows, one Batch after another; for windows of few, large batches this is faster than arrays."""
+        positions = self._positions if isinstance(self._positions, list) else self.position.tolist()
+        for position, fields in zip(positions, BATCH_HEADER.struct.iter_unpack(self.headers), strict=True):
+            yield Batch(position, *fields)
+
+    def column(self, name: str) -> Ints:
+        """A field of BATCH_HEADER (base_offset, max_timestamp, producer_id, crc, ...), int64."""
+        import numpy as np
+
+        array = self._columns.get(name)
+        if array is None:
+            array = self._columns[name] = self._rows[name].astype(np.int64)
+        return array
+
+    @cached_property
+    def _rows(self) -> npt.NDArray[np.void]:
+        import numpy as np
+
+        return np.frombuffer(self.headers, BATCH_HEADER.dtype)
+
+    def _bit(self, bit: int, smallest_magic: int) -> Bools:
+        import numpy as np
+
+        bits = np.where(self.column("magic") >= smallest_magic, self.column("attributes") & bit, 0)
+        return bits.astype(np.bool_)
+
+    @cached_property
+    def position(self) -> Ints:
+        """First byte of each batch in the file, int64."""
+        import numpy as np
+
+        return np.asarray(self._positions, dtype=np.int64)
+
+    @cached_property
+    def size(self) -> Ints:
+        """Bytes of each batch, header included, int64."""
+        return self.column("length") + OVERHEAD_BYTES
+
+    @cached_property
+    def last_offset(self) -> Ints:
+        """Base offset plus last offset delta, int64."""
+        return self.column("base_offset") + self.column("last_offset_delta")
+
+    @cached_property
+    def codec(self) -> Ints:
+        """Codec numbers, 0 for none; 5 to 7 are not defined."""
+        return self.column("attributes") & CODEC_MASK
+
+    @cached_property
+    def log_append_time(self) -> Bools:
+        """Whether the records have the broker's time."""
+        return self._bit(LOG_APPEND_TIME_BIT, smallest_magic=1)
+
+    @cached_property
+    def transactional(self) -> Bools:
+        """Whether the batch belongs to a transaction."""
+        return self._bit(TRANSACTIONAL_BIT, smallest_magic=2)
+
+    @cached_property
+    def control(self) -> Bools:
+        """Whether it holds a control record."""
+        return self._bit(CONTROL_BIT, smallest_magic=2)
+
+    @cached_property
+    def crc_ok(self) -> Bools | None:
+        """Whether each CRC holds; None where they were not checked."""
+        import numpy as np
+
+        if self.bad_crc is None:
+            return None
+        good = np.ones(len(self), dtype=np.bool_)
+        good[self.bad_crc] = False
+        return good
