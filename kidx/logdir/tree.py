@@ -58,14 +58,17 @@ class Segment:
 class Partition:
     """A directory that holds segments. Its name may say a topic and partition, or not (a scratch copy)."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, entries: Iterable[os.DirEntry[str]] | None = None) -> None:
+        """`entries` is the directory's listing where the caller has it already."""
         self.directory = directory
         self.name = parse_partition_name(os.path.abspath(directory) if directory in (".", "") else directory)
+        self._entries = entries
 
     @cached_property
-    def _listing(self) -> list[DataFile]:
+    def files(self) -> list[DataFile]:
+        """Every data file of the directory, by name."""
         found = []
-        for entry in list_directory(self.directory):
+        for entry in self._entries if self._entries is not None else list_directory(self.directory or "."):
             name = parse_file_name(entry.name)
             if name is not None:
                 found.append(DataFile(os.path.join(self.directory, entry.name), name))
@@ -75,7 +78,7 @@ class Partition:
     def all_segments(self) -> list[Segment]:
         """Every segment by base offset, those in a passing state (.deleted, .cleaned, .swap) after the living one."""
         by_key: dict[tuple[int, str], Segment] = {}
-        for file in self._listing:
+        for file in self.files:
             if file.name.base_offset is None:
                 continue
             key = (file.name.base_offset, file.name.state)
@@ -98,7 +101,7 @@ class Partition:
     @cached_property
     def other_files(self) -> list[DataFile]:
         """Files without a base offset: leader-epoch-checkpoint, partition.metadata, ..."""
-        return [f for f in self._listing if f.name.base_offset is None]
+        return [f for f in self.files if f.name.base_offset is None]
 
     @property
     def log_dir(self) -> str:
