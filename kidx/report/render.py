@@ -21,7 +21,7 @@ def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = F
     if isinstance(table, ArrayTable) and form in arrays.FORMATS:
         arrays.render(table, form, out)
         return
-    {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": _csv}[form](table, out)
+    {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": csv_table}[form](table, out)
 
 
 def iso_time(timestamp_ms: int | None) -> str | None:
@@ -86,7 +86,8 @@ def _json(table: Table, out: IO[str]) -> None:
     out.write(("" if separator == "\n  " else "\n") + f'], "summary": {encode(dict(table.summary or {}))}}}\n')
 
 
-def _csv(table: Table, out: IO[str], header: bool = True) -> None:
+def csv_table(table: Table, out: IO[str], header: bool = True) -> None:
+    """Rows under their columns' names, which `header` leaves out."""
     import csv
     import json
 

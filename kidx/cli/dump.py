@@ -1,0 +1,59 @@
+"""kidx dump: what is in a file, entry by entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kidx.cli import complain, exit_status, options
+
+_EXAMPLES = """
+\b
+Examples:
+  kidx dump orders-3/00000000000004117222.index
+  kidx dump --format kafka orders-3/*.timeindex
+  kidx dump --from time:2026-01-31T12:00Z --head 20 --iso orders-3/00000000000004117222.timeindex
+  kidx dump --from slot:1020 --hex orders-3/00000000000004117222.index
+  kidx dump --format jsonl --kind transaction_index /var/lib/kafka/data
+  zstd -dc old.index.zst | kidx dump --kind offset_index --base-offset 4117222 -
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@options.format_option("kafka")
+@options.iso_option
+@options.base_offset_option
+@options.from_file_option
+@click.option("--kind", help="What the files are, where names do not tell; of a directory's files, only these.")
+@click.option("--from", "low", metavar="BOUND", help="Rows from here on: N, an ISO time, or FIELD:VALUE.")
+@click.option("--to", "high", metavar="BOUND", help="Rows up to this one, itself included.")
+@click.option("--head", type=click.IntRange(0), metavar="N", help="The first N of them.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="The last N of them; with --head, both ends.")
+@click.option("--hex", "hexed", is_flag=True, help="Show each field's bytes and their place in the file too.")
+def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str | None, **asked: Any) -> int:
+    """Print what is in a file, entry by entry: indexes in every state, whatever their suffix.
+
+    PATH is a file, a directory (every file below that kidx can dump), a pattern, or `-` (with --kind). A bound is a
+    number (an offset), an ISO 8601 time, or names a column: slot:100, offset:4117222, time:1700000000000, position:0.
+
+    Every whole entry before a zero tail is shown, however wrong: judging is verify's work. `--format kafka` is the text
+    of Kafka's DumpLogSegments.
+    """
+    from kidx.cli.dumping.run import KINDS, Dump
+    from kidx.errors import KidxError, UsageError
+
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"--kind {kind}: not a kind of file that dump knows; choose {', '.join(KINDS)}")
+    given = options.paths_from(paths, from_file)
+    dump = Dump(form, kind, **asked)
+    worst = exit_status.CLEAN
+    for file in dump.inputs(given):
+        try:
+            dump.dump(file)
+        except KidxError as e:
+            complain(str(e))
+            worst = max(worst, e.exit_status)
+    dump.close()
+    return worst

@@ -1,0 +1,41 @@
+"""Index files as DumpLogSegments prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kidx.cli.dumping.indexes import IndexReader
+from kidx.report.kafka import INDEX_LINES
+
+
+def shown_slots(reader: IndexReader) -> range:
+    """The entries that DumpLogSegments prints: a zero entry 0 is printed, and the first later one at the base offset
+    ends an offset or time index, be it a zero tail or damage.
+    """
+    slots = reader.evidence.size // reader.format.size
+    if not reader.format.relative:
+        return range(slots)
+    end = min(slots, max(reader.extent.entries, 1))
+    return range(_first_at_base(reader, range(1, end)) if end > 1 else end)
+
+
+def _first_at_base(reader: IndexReader, slots: range) -> int:
+    column = reader.names.index("relative_offset")
+    if reader.small:
+        return next((row[0] for row in reader.rows(slots) if row[column] == 0), slots.stop)
+    for arrays in reader.arrays(slots):
+        at_base = arrays[column] == 0
+        if at_base.any():
+            return int(arrays[0][0] + at_base.argmax())
+    return slots.stop
+
+
+def lines(reader: IndexReader, slots: range) -> Iterator[bytes | memoryview]:
+    """The entries' lines."""
+    names, form = INDEX_LINES[reader.format.kind]
+    columns = [reader.names.index(name) for name in names]
+    if reader.small:
+        yield form.plain([row[c] for c in columns] for row in reader.rows(slots))
+        return
+    for arrays in reader.arrays(slots):
+        yield from form.lines([arrays[c] for c in columns])
