@@ -1,0 +1,133 @@
+"""The text files beside logs: offset checkpoints, leader epochs, and the properties of a log dir or partition.
+
+Sources: org.apache.kafka.server.common.CheckpointFile (version, count, lines), OffsetCheckpointFile,
+LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties (a Java properties file), FileQuorumStateStore (JSON).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from kidx.errors import WrongFormat
+
+_INTEGER = re.compile(r"-?\d{1,19}")
+
+
+class PartitionOffset(NamedTuple):
+    """A line of an offset checkpoint: what it is for the partition depends on the file (recovery point, ...)."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class EpochStart(NamedTuple):
+    """A line of leader-epoch-checkpoint: the first offset of a leader's epoch."""
+
+    epoch: int
+    start_offset: int
+
+
+class Problem(NamedTuple):
+    """What is wrong with a text file; `line` counts from 1, None where it is about the file."""
+
+    line: int | None
+    why: str
+
+
+def parse_offset_checkpoint(data: bytes) -> tuple[list[PartitionOffset], list[Problem]]:
+    """The lines `topic partition offset` of a checkpoint of a log dir, and what is wrong with the file.
+
+    An empty file is what Kafka leaves before it first writes one: no lines, no problem.
+    """
+    rows, problems = _checkpoint_lines(data, 3)
+    offsets = [PartitionOffset(fields[0], int(fields[1]), int(fields[2])) for _, fields in rows]
+    seen: dict[tuple[str, int], int] = {}
+    for (number, _), row in zip(rows, offsets, strict=True):
+        if (row.topic, row.partition) in seen:
+            problems.append(Problem(number, f"{row.topic}-{row.partition} stands here a second time"))
+        seen[row.topic, row.partition] = number
+    return offsets, problems
+
+
+def parse_leader_epochs(data: bytes) -> tuple[list[EpochStart], list[Problem]]:
+    """The lines `epoch start_offset` of leader-epoch-checkpoint, and what is wrong with it: both must strictly rise."""
+    rows, problems = _checkpoint_lines(data, 2)
+    epochs = [EpochStart(int(fields[0]), int(fields[1])) for _, fields in rows]
+    for at in range(1, len(epochs)):
+        if epochs[at].epoch <= epochs[at - 1].epoch or epochs[at].start_offset <= epochs[at - 1].start_offset:
+            before, here = " ".join(map(str, epochs[at - 1])), " ".join(map(str, epochs[at]))
+            problems.append(Problem(rows[at][0], f"'{here}' does not rise above '{before}'"))
+    return epochs, problems
+
+
+def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str]]], list[Problem]]:
+    """Numbered lines split into fields, the last `width - 1` (of two: both) integers; and the problems."""
+    if not data:
+        return [], []
+    problems: list[Problem] = []
+    lines = data.decode("utf-8", "replace").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if lines[0].strip() != "0":
+        problems.append(Problem(1, f"the version is {lines[0]!r}, and only 0 exists"))
+    rows = []
+    for number, line in enumerate(lines[2:], 3):
+        fields = line.split()
+        numbers = fields[1:] if width == 3 else fields
+        if len(fields) == width and all(_INTEGER.fullmatch(field) for field in numbers):
+            rows.append((number, fields))
+        else:
+            problems.append(
+                Problem(number, f"{line!r} is not {'topic partition offset' if width == 3 else 'epoch offset'}")
+            )
+    claimed = lines[1].strip() if len(lines) > 1 else ""
+    if claimed != str(len(lines) - 2):
+        problems.append(Problem(2, f"{claimed!r} lines are announced, and {max(0, len(lines) - 2)} follow"))
+    return rows, problems
+
+
+def parse_properties(data: bytes) -> dict[str, str]:
+    """A Java properties file (meta.properties), as far as Kafka writes such: comments, `key=value`, escapes."""
+    properties = {}
+    for line in data.decode("latin-1").splitlines():
+        line = line.strip()
+        if not line or line[0] in "#!":
+            continue
+        match = re.match(r"((?:[^\\=:\s]|\\.)*)\s*[=:\s]\s*(.*)", line) or re.match(r"(.*)()", line)
+        assert match is not None  # the second pattern matches anything
+        properties[_unescape(match[1])] = _unescape(match[2])
+    return properties
+
+
+def _unescape(text: str) -> str:
+    special = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+    def one(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else special.get(match[2], match[2])
+
+    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", one, text)
+
+
+def parse_partition_metadata(data: bytes) -> dict[str, str]:
+    """The lines `version: 0` and `topic_id: ...` of partition.metadata. Raises WrongFormat where a line has no colon."""
+    fields = {}
+    for line in data.decode("utf-8", "replace").splitlines():
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise WrongFormat(f"{line!r} is no line of a partition.metadata file, which has 'name: value'")
+        fields[name.strip()] = value.strip()
+    return fields
+
+
+def parse_quorum_state(data: bytes) -> dict[str, Any]:
+    """The JSON object of KRaft's quorum-state. Raises WrongFormat where it is none."""
+    try:
+        state = json.loads(data)
+    except (ValueError, RecursionError):
+        state = None
+    if not isinstance(state, dict):
+        raise WrongFormat("it is not the JSON object that a quorum-state file holds")
+    return state
