@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from kidx.errors import CannotRead, ChangedWhileRead, LimitExceeded
 
@@ -18,6 +20,7 @@ STDIN_NAMES = ("-", "/dev/stdin")
 STREAM_LIMIT_BYTES = 2 << 30  # a segment and its indexes are at most 2^31-1 bytes: Kafka addresses them with an int
 _CHUNK_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_NO_ATIME = getattr(os, "O_NOATIME", 0)  # Linux has it
 
 
 class Evidence:
@@ -108,22 +111,26 @@ def open_evidence(path: str) -> Evidence:
     The access time is kept where the system allows it (O_NOATIME: the owner, or root). Raises CannotRead for a file
     that is missing, forbidden, a directory, a FIFO, a socket or a device.
     """
+    if is_uri(path):
+        from kidx.remote import open_remote
+
+        return open_remote(path)
     if path in STDIN_NAMES:
         return _read_stream(sys.stdin.buffer.fileno() if sys.stdin else 0, path)
     try:
         kind = os.stat(path).st_mode
         if not stat.S_ISREG(kind):
-            raise CannotRead(f"{path}: it is {_kind_of(kind)}, and a file is wanted")
+            raise CannotRead(f"{path}: {_kind_of(kind)}")
         try:
-            fd = os.open(path, _FLAGS | os.O_NOATIME)
+            fd = os.open(path, _FLAGS | _NO_ATIME)
         except PermissionError:
             fd = os.open(path, _FLAGS)
-    except OSError as e:
+    except (OSError, ValueError) as e:
         raise _cannot_read(path, e) from None
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):  # swapped between stat and open
         os.close(fd)
-        raise CannotRead(f"{path}: it is {_kind_of(status.st_mode)}, and a file is wanted")
+        raise CannotRead(f"{path}: {_kind_of(status.st_mode)}")
     return Evidence(path, fd, status.st_size, status.st_mtime_ns)
 
 
@@ -140,21 +147,75 @@ def read_file(path: str, limit_bytes: int = STREAM_LIMIT_BYTES) -> bytes:
         return evidence.read_all()
 
 
-def list_directory(path: str) -> list[os.DirEntry[str]]:
+class Entry(Protocol):
+    """What a listing says of one name: os.DirEntry, or a remote store's answer."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
+
+
+def list_directory(path: str) -> Sequence[Entry]:
     """A directory's entries by name; none of them is opened. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.remote import list_remote
+
+        return list_remote(path)
     try:
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
-    except OSError as e:
+    except (OSError, ValueError) as e:
         raise _cannot_read(path, e) from None
 
 
 def file_size(path: str) -> int:
     """A file's size in bytes, without opening it. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.remote import open_remote
+
+        with open_remote(path) as evidence:
+            return evidence.size
     try:
         return os.stat(path).st_size
-    except OSError as e:
+    except (OSError, ValueError) as e:
         raise _cannot_read(path, e) from None
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path names a file elsewhere: s3://bucket/key, hdfs://host/path (see kidx.remote)."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None
+
+
+def exists(path: str) -> bool:
+    """Whether there is anything of that name, be it a link that leads nowhere. Raises CannotRead for a silent store."""
+    if is_uri(path):
+        from kidx.remote import remote_status
+
+        return remote_status(path) is not None
+    return os.path.lexists(path)
+
+
+def is_directory(path: str) -> bool:
+    """Whether it is a directory (or a link to one). Raises CannotRead for a remote store that does not answer."""
+    if is_uri(path):
+        from kidx.remote import remote_status
+
+        status = remote_status(path)
+        return status is not None and status[0] == "directory"
+    return os.path.isdir(path)
+
+
+def absolute(path: str) -> str:
+    """A path that does not depend on the working directory; a URI is one already."""
+    return path.rstrip("/") if is_uri(path) else os.path.abspath(path)
 
 
 def _read_stream(fd: int, path: str) -> Evidence:
@@ -172,15 +233,15 @@ def _read_stream(fd: int, path: str) -> Evidence:
 
 def _kind_of(mode: int) -> str:
     for test, name in (
-        (stat.S_ISDIR, "a directory"),
-        (stat.S_ISFIFO, "a FIFO"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a character device"),
-        (stat.S_ISBLK, "a block device"),
+        (stat.S_ISDIR, "it is a directory, and a file is wanted"),
+        (stat.S_ISFIFO, "it is a FIFO, and a file is wanted; give a stream on standard input, as -"),
+        (stat.S_ISSOCK, "it is a socket, and a file is wanted"),
+        (stat.S_ISCHR, "it is a character device, and a file is wanted"),
+        (stat.S_ISBLK, "it is a block device, and a file is wanted"),
     ):
         if test(mode):
             return name
-    return "not a regular file"
+    return "it is not a regular file"
 
 
 _REASONS = {
@@ -196,5 +257,7 @@ _REASONS = {
 }
 
 
-def _cannot_read(path: str, e: OSError) -> CannotRead:
+def _cannot_read(path: str, e: OSError | ValueError) -> CannotRead:
+    if isinstance(e, ValueError):  # "embedded null byte", or a character that no file name holds here
+        return CannotRead(f"{path}: no file can have such a name")
     return CannotRead(f"{path}: {_REASONS.get(e.errno or 0, (e.strerror or str(e)).lower())}")

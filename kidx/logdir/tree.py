@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from kidx.errors import CannotRead
-from kidx.evidence import Evidence, file_size, list_directory, open_evidence
+from kidx.evidence import Entry, Evidence, absolute, exists, file_size, is_uri, list_directory, open_evidence
 from kidx.logdir.names import LOG, FileName, parse_file_name, parse_partition_name
 
 
@@ -58,10 +58,10 @@ class Segment:
 class Partition:
     """A directory that holds segments. Its name may say a topic and partition, or not (a scratch copy)."""
 
-    def __init__(self, directory: str, entries: Iterable[os.DirEntry[str]] | None = None) -> None:
+    def __init__(self, directory: str, entries: Iterable[Entry] | None = None) -> None:
         """`entries` is the directory's listing where the caller has it already."""
         self.directory = directory
-        self.name = parse_partition_name(os.path.abspath(directory) if directory in (".", "") else directory)
+        self.name = parse_partition_name(absolute(directory) if directory in (".", "") else directory)
         self._entries = entries
 
     @cached_property
@@ -106,15 +106,15 @@ class Partition:
     @property
     def log_dir(self) -> str:
         """The directory above: the broker's log dir, if this is a partition in one."""
-        return os.path.dirname(os.path.abspath(self.directory))
+        return os.path.dirname(absolute(self.directory))
 
     def stopped_cleanly(self) -> bool | None:
         """Whether the log dir has the mark of a clean stop; None where what lies above does not look like a log dir."""
         above = self.log_dir
-        if os.path.lexists(os.path.join(above, ".kafka_cleanshutdown")):
+        if exists(os.path.join(above, ".kafka_cleanshutdown")):
             return True
         looks_like_one = any(
-            os.path.lexists(os.path.join(above, n)) for n in ("meta.properties", "recovery-point-offset-checkpoint")
+            exists(os.path.join(above, n)) for n in ("meta.properties", "recovery-point-offset-checkpoint")
         )
         return False if looks_like_one else None
 
@@ -132,14 +132,25 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
     seen: set[str] = set()
     for path in paths:
         matches = [path]
-        if path != "-" and not os.path.lexists(path) and glob.has_magic(path):
+        if is_uri(path):
+            matches = _remote_matches(path)
+        elif path != "-" and not os.path.lexists(path) and glob.has_magic(path):
             matches = sorted(glob.glob(path, recursive=True))
-            if not matches:
-                raise CannotRead(f"{path}: no file matches this pattern")
+        if not matches:
+            raise CannotRead(f"{path}: no file matches this pattern")
         for match in matches:
             if match not in seen:
                 seen.add(match)
                 yield match
+
+
+def _remote_matches(uri: str) -> list[str]:
+    """What a URI stands for: itself, or what its pattern matches."""
+    if not glob.has_magic(uri):
+        return [uri]
+    from kidx.remote import glob_remote
+
+    return sorted(glob_remote(uri))
 
 
 def partitions_below(path: str) -> Iterator[Partition]:
