@@ -112,7 +112,7 @@ def _unescape(text: str) -> str:
 
 
 def parse_partition_metadata(data: bytes) -> dict[str, str]:
-    """The lines `version: 0` and `topic_id: ...` of partition.metadata. Raises WrongFormat where a line has no colon."""
+    """The lines `version: 0` and `topic_id: ...` of partition.metadata. Raises WrongFormat for a line without a colon."""
     fields = {}
     for line in data.decode("utf-8", "replace").splitlines():
         name, colon, value = line.partition(":")

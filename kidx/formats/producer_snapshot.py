@@ -53,14 +53,14 @@ class ProducerState(NamedTuple):
 class ProducerSnapshot(NamedTuple):
     """A snapshot as it was read; nothing is refused for damage.
 
-    `count` is the number of entries that it claims, `producers` those that are there whole; `extra_bytes` counts what
+    `entry_count` is the number of entries that it claims, `producers` those that are there whole; `extra_bytes` counts what
     is left after them (a torn entry, or more bytes than claimed).
     """
 
     version: int
     crc: int
     crc_ok: bool
-    count: int
+    entry_count: int
     producers: list[ProducerState]
     extra_bytes: int
 
