@@ -53,7 +53,6 @@ def command(
     from kidx.cli.lookup_index import aborted_lookup, slot_lookup
     from kidx.evidence import open_evidence
     from kidx.logdir.names import index_format_of
-    from kidx.report.render import render
 
     index_format = index_format_of(path, kind)
     with open_evidence(path) as evidence:
@@ -66,4 +65,6 @@ def command(
 
             show(table, iso=iso)
         else:
+            from kidx.report.render import render
+
             render(table, form, iso=iso)

@@ -14,7 +14,6 @@ from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
 from kidx.pages.geometry import pages_of_slot, pages_touched
-from kidx.report.render import iso_time
 from kidx.report.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Table
 
 _HOLD_FROM = 16  # look-ups from which one read of the whole index is cheaper than one of each probed entry
@@ -97,6 +96,8 @@ def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[st
     if index_format is OFFSET_INDEX:
         return {"offset": key, "position": value}
     if iso:
+        from kidx.report.render import iso_time
+
         return {"timestamp": key, "timestamp_iso": iso_time(key), "offset": value}
     return {"timestamp": key, "offset": value}
 

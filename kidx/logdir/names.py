@@ -46,10 +46,11 @@ STATES = (".deleted", ".cleaned", ".swap")
 _LARGEST_OFFSET = 2**63 - 1
 
 # 20 digits and a suffix; KRaft snapshots add the epoch, tiered-storage caches (RemoteIndexCache) a segment's UUID.
-_SEGMENT = re.compile(r"(\d{20})(?:-(\d{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)")
-_TIERED = re.compile(r"(\d+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)")
-_LOOSE = re.compile(r".*?(\.(?:log|index|timeindex|txnindex|snapshot|checkpoint))((?:\.deleted|\.cleaned|\.swap)?)")
-_PARTITION = re.compile(r"(?P<topic>.+?)-(?P<partition>\d+)(?:\.(?P<id>[0-9a-f]{32})-(?P<state>delete|future|stray))?")
+# Kept as text: re compiles and remembers them when a name needs them, and a look-up in a plainly named file needs none.
+_SEGMENT = r"(\d{20})(?:-(\d{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)"
+_TIERED = r"(\d+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)"
+_LOOSE = r".*?(\.(?:log|index|timeindex|txnindex|snapshot|checkpoint))((?:\.deleted|\.cleaned|\.swap)?)"
+_PARTITION = r"(?P<topic>.+?)-(?P<partition>\d+)(?:\.(?P<id>[0-9a-f]{32})-(?P<state>delete|future|stray))?"
 
 
 class FileName(NamedTuple):
@@ -73,17 +74,18 @@ def parse_file_name(path: str) -> FileName | None:
     name = os.path.basename(path)
     if name in _KIND_OF_NAME:
         return FileName(_KIND_OF_NAME[name], None, "")
-    if (match := _SEGMENT.fullmatch(name)) or (match := _TIERED.fullmatch(name)):
-        digits, _, suffix, state = match.groups()
-    elif match := _LOOSE.fullmatch(name):
-        suffix, state = match.groups()
-        digits = None
-    else:
-        return None
+    digits, suffix, state = name[:20], name[20:], ""
+    if not (digits.isascii() and digits.isdigit() and suffix in _KIND_OF_SUFFIX):  # not the plain name of a segment's
+        if (match := re.fullmatch(_SEGMENT, name)) or (match := re.fullmatch(_TIERED, name)):
+            digits, _, suffix, state = match.groups()
+        elif match := re.fullmatch(_LOOSE, name):
+            digits, (suffix, state) = "", match.groups()
+        else:
+            return None
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind is None:
         return None
-    base_offset = int(digits) if digits is not None else None
+    base_offset = int(digits) if digits else None
     if base_offset is not None and base_offset > _LARGEST_OFFSET:
         base_offset = None
     return FileName(kind, base_offset, state)
@@ -95,7 +97,7 @@ def parse_partition_name(path: str) -> PartitionName | None:
     whole = re.fullmatch(r"(.+)-(\d+)", name)
     if whole:
         return PartitionName(whole[1], int(whole[2]), "")
-    if match := _PARTITION.fullmatch(name):
+    if match := re.fullmatch(_PARTITION, name):
         return PartitionName(match["topic"], int(match["partition"]), match["state"] or "")
     return None
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from kidx.report.render import iso_time
 from kidx.report.table import Table
 
 Row = Mapping[str, Any]
@@ -35,8 +34,11 @@ def _by_time(row: Row) -> bool:
 
 def _target(row: Row, iso: bool) -> str:
     if _by_time(row):
-        said = f" ({iso_time(row['target'])})" if iso else ""
-        return f"timestamp {row['target']}{said}"
+        if not iso:
+            return f"timestamp {row['target']}"
+        from kidx.report.render import iso_time  # rendering costs a look-up's start; only --iso needs it
+
+        return f"timestamp {row['target']} ({iso_time(row['target'])})"
     searches_positions = row["kind"] == "offset_index" and row["by"] == "value"
     return f"{'position' if searches_positions else 'offset'} {row['target']}"
 
