@@ -1,0 +1,110 @@
+"""Watch a look-up happen: evict a file's pages, read as the look-up reads, and see which pages came in.
+
+Kafka maps its indexes, so reads here go through a mapping too, with MADV_RANDOM: without it the kernel reads ahead, up
+to 2,048 pages for one look-up, and what came in would say nothing of what was needed. Only on a file system that has
+pages to evict: tmpfs keeps everything.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from kidx.errors import CannotRead, KidxError
+from kidx.evidence import Evidence
+from kidx.pages.residency import cached_pages, mincore
+
+_TMPFS_MAGICS = {0x01021994: "tmpfs", 0x858458F6: "ramfs"}
+
+
+class Observation(NamedTuple):
+    """Pages that came in, in page order, major faults, and the time; None, with `why`, where it cannot be seen."""
+
+    pages: list[int] | None
+    faults: int | None
+    microseconds: float | None
+    why: str | None
+
+
+class CannotObserve(KidxError):
+    """Raised when pages cannot be evicted or seen here; the message says why."""
+
+
+class Specimen:
+    """A file whose pages may be evicted: a private copy of the evidence, or, asked for loudly, the original itself."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self._fd, self._size = fd, size
+
+    def observe(self, look_up: Callable[[Callable[[int, int], bytes]], object]) -> Observation:
+        """Evict, run `look_up(read)`, read(position, length) giving bytes through a mapping, and see what came in."""
+        os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        left = [page for page, flag in enumerate(mincore(self._fd, self._size)) if flag & 1]
+        if left:
+            return Observation(
+                None, None, None, f"{len(left)} pages stayed after eviction: somebody else has them mapped"
+            )
+        with mmap.mmap(self._fd, self._size, access=mmap.ACCESS_READ) as mapping:
+            mapping.madvise(mmap.MADV_RANDOM)
+
+            def read(position: int, length: int) -> bytes:
+                return mapping[position : position + length]
+
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+            started = time.perf_counter()
+            look_up(read)
+            took = (time.perf_counter() - started) * 1e6
+            faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before
+            came = [page for page, flag in enumerate(mincore(self._fd, self._size)) if flag & 1]
+        return Observation(came, faults, took, None)
+
+
+@contextmanager
+def private_copy(evidence: Evidence, directory: str | None = None) -> Iterator[Specimen]:
+    """A copy in a temporary directory (TMPDIR, or `directory`), gone afterwards. Raises CannotObserve, CannotRead."""
+    with tempfile.TemporaryFile(dir=directory, prefix="kidx-observe-") as copy:
+        try:
+            for chunk in evidence.chunks():
+                copy.write(chunk)
+            copy.flush()
+            os.fsync(copy.fileno())  # dirty pages cannot be evicted
+        except OSError as e:
+            raise CannotObserve(
+                f"{evidence.path}: no private copy could be made: {(e.strerror or str(e)).lower()}"
+            ) from None
+        _must_be_evictable(copy.fileno(), evidence.size, "the temporary directory; set TMPDIR to one on a disk")
+        yield Specimen(copy.fileno(), evidence.size)
+
+
+@contextmanager
+def original(evidence: Evidence) -> Iterator[Specimen]:
+    """The file itself: its pages are evicted, which its broker will feel. Raises CannotObserve."""
+    if evidence.fileno() < 0:
+        raise CannotRead(f"{evidence.path}: not a file; only a file's own pages can be evicted")
+    _must_be_evictable(evidence.fileno(), evidence.size, "the file's own place; observe a private copy")
+    yield Specimen(evidence.fileno(), evidence.size)
+
+
+def _must_be_evictable(fd: int, size: int, where: str) -> None:
+    if size == 0:
+        raise CannotObserve("an empty file has no pages to observe")
+    kind = _TMPFS_MAGICS.get(_file_system_magic(fd))
+    if kind:
+        raise CannotObserve(f"{kind} keeps all pages in memory and evicts none; it holds {where}")
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    if cached_pages(fd) not in (None, 0):
+        raise CannotObserve(f"the system keeps pages that it was told to evict, in {where}")
+
+
+def _file_system_magic(fd: int) -> int:
+    """statfs's f_type, which os.fstatvfs leaves out; 0 where it cannot be had."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = (ctypes.c_long * 64)()
+    return int(buffer[0]) & 0xFFFFFFFF if libc.fstatfs(fd, buffer) == 0 else 0

@@ -1,0 +1,95 @@
+"""Which pages of a file are in the page cache now, asked without bringing any in.
+
+mincore(2) answers page by page, for a mapping of the file that is never touched. It says "all resident" to those who
+neither own the file nor may write to it (Linux since 5.2, so that nobody spies on others' reads): then the answer is
+unknown here, never a guess. cachestat(2), Linux 6.5, counts pages.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+from typing import NamedTuple
+
+from kidx.evidence import Evidence
+
+PAGE_BYTES = mmap.PAGESIZE
+_SYS_CACHESTAT = 451  # the same on every architecture
+
+
+class Residency(NamedTuple):
+    """`pages` is how many the file has, `resident` which are in memory; None, with `why`, where the system hides it."""
+
+    pages: int
+    resident: list[int] | None
+    why: str | None
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("offset", ctypes.c_uint64), ("length", ctypes.c_uint64))
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "lately_evicted"))
+
+
+def residency_of(evidence: Evidence) -> Residency:
+    """The residency of an open file's pages; nothing of the file is read."""
+    fd, size = evidence.fileno(), evidence.size
+    pages = -(-size // PAGE_BYTES)
+    if fd < 0:
+        return Residency(pages, None, "not a file: standard input or bytes in memory have no pages in the page cache")
+    if pages == 0:
+        return Residency(0, [], None)
+    if not _may_know(fd):
+        return Residency(pages, None, "the system tells only the file's owner, root, or who may write to it")
+    try:
+        vector = mincore(fd, size)
+    except OSError as e:
+        return Residency(pages, None, f"mincore failed: {(e.strerror or str(e)).lower()}")
+    resident = [page for page, flag in enumerate(vector) if flag & 1]
+    counted = cached_pages(fd)
+    if counted is not None and counted == 0 and len(resident) == pages:
+        return Residency(pages, None, "mincore says that all pages are resident and cachestat that none is")
+    return Residency(pages, resident, None)
+
+
+def mincore(fd: int, size: int) -> bytes:
+    """One byte a page, bit 0 set where it is in memory. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    try:
+        vector = (ctypes.c_ubyte * -(-size // PAGE_BYTES))()
+        if libc.mincore(address, size, vector):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return bytes(vector)
+    finally:
+        libc.munmap(address, size)
+
+
+def cached_pages(fd: int) -> int | None:
+    """How many of a file's pages are cached (cachestat), None where this system does not say."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    asked, counts = _Range(0, 0), _Counts()
+    if libc.syscall(_SYS_CACHESTAT, fd, ctypes.byref(asked), ctypes.byref(counts), 0):
+        return None
+    return int(counts.cached)
+
+
+def _may_know(fd: int) -> bool:
+    """Whether mincore tells the truth about this file (mm/mincore.c, can_do_mincore).
+
+    To its owner and to CAP_FOWNER, which is just who may open with O_NOATIME, as evidence does first; and to who may
+    write to it.
+    """
+    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOATIME:
+        return True
+    return os.access(f"/proc/self/fd/{fd}", os.W_OK, effective_ids=True)
