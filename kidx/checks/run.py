@@ -1,0 +1,70 @@
+"""A whole run: every target checked, by forks where there are several, findings in order, one account of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from kidx.checks.catalogue import RULES
+from kidx.checks.options import Options
+from kidx.checks.partition import Checked, check_target
+from kidx.checks.targets import Target
+from kidx.errors import CannotRead
+from kidx.findings import Finding
+from kidx.forks import run_forked
+
+
+def check_all(
+    targets: Iterable[Target | CannotRead],
+    options: Options,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Checked:
+    """Check every target; findings come sorted by file, position and rule, whatever process found them.
+
+    `progress` is told how many of how many targets are done.
+    """
+    whole = Checked()
+    asked: list[Target] = []
+    for target in targets:
+        if isinstance(target, Target):
+            asked.append(target)
+        else:
+            add(whole, unreadable(str(target)))
+    for done, (_, checked) in enumerate(run_forked(partial(check_target, options=options), asked, jobs), 1):
+        add(whole, checked)
+        if progress:
+            progress(done, len(asked))
+    finish(whole)
+    return whole
+
+
+def add(whole: Checked, part: Checked) -> None:
+    """Add what a part found and covered to the whole."""
+    # A fork's findings come with copies of the rule's text; the catalogue's own serves all of them.
+    whole.findings += [f._replace(broker=RULES[f.rule].broker) for f in part.findings]
+    whole.coverage.add(part.coverage)
+    whole.unread += part.unread
+
+
+def unreadable(sentence: str) -> Checked:
+    """What could not even be listed, as a result."""
+    checked = Checked(unread=[sentence])
+    checked.coverage.unreadable = 1
+    return checked
+
+
+def finish(whole: Checked) -> None:
+    """Bring findings and sentences into the order in which they are shown."""
+    whole.findings.sort(key=_order)
+    whole.unread.sort()
+    whole.coverage.skipped.sort()
+
+
+def _order(finding: Finding) -> tuple[str, int, str]:
+    return finding.file, -1 if finding.byte_start is None else finding.byte_start, finding.rule
+
+
+def worst_reached(findings: Sequence[Finding], severities: Sequence[str]) -> bool:
+    """Whether any finding is of one of these severities."""
+    return any(f.severity in severities for f in findings)

@@ -1,0 +1,43 @@
+"""Which files a segment lacks, and which have no segment. From names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kidx.checks.making import finding
+from kidx.findings import Finding
+from kidx.logdir.names import LOG, OFFSET, SEGMENT_SUFFIX, TIME, TRANSACTION
+from kidx.logdir.tree import Partition
+
+_INDEXES = (OFFSET, TIME, TRANSACTION)
+
+
+def check_siblings(partition: Partition) -> Iterator[Finding]:
+    """Findings about missing and left-over files of a directory.
+
+    Where no segment has an index, or none has a log, somebody copied one kind on purpose: no finding then.
+    """
+    living = [s for s in partition.all_segments if not s.state]
+    any_index = any(kind in s.files for s in living for kind in _INDEXES)
+    for segment in partition.all_segments:
+        log = segment.file(LOG)
+        if segment.state in (".cleaned", ".swap"):
+            file = next(iter(segment.files.values()))
+            yield finding(
+                "KX504", file.path, f"an unfinished compaction or split left {segment.state} files", found=segment.state
+            )
+        elif not segment.state and log is not None and any_index:
+            for kind in (OFFSET, TIME):
+                if kind not in segment.files:
+                    yield finding(
+                        "KX502",
+                        log.path,
+                        f"there is no {SEGMENT_SUFFIX[kind]} beside this log",
+                        expected=SEGMENT_SUFFIX[kind],
+                    )
+        elif not segment.state and log is None and partition.segments:
+            for kind in _INDEXES:
+                if orphan := segment.file(kind):
+                    yield finding(
+                        "KX501", orphan.path, "there is no .log beside this index", expected=SEGMENT_SUFFIX[LOG]
+                    )

@@ -1,0 +1,72 @@
+"""What paths ask to check: whole directories, or some files of one. One listing a directory, nothing opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kidx.errors import CannotRead
+from kidx.evidence import list_directory
+from kidx.logdir.names import parse_file_name
+
+
+class Target(NamedTuple):
+    """A directory to check; `names` maps file names to the paths they were asked for by, None for the whole directory.
+
+    Picklable: what a fork or a Spark task is sent.
+    """
+
+    directory: str
+    names: dict[str, str] | None = None
+
+
+def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
+    """The targets that paths mean, by path, each directory and file once; and what cannot be listed.
+
+    A directory stands for everything below it (links to directories are not followed), files of the same directory go
+    together, for their neighbours are looked at once.
+    """
+    trees: dict[str, list[Target | CannotRead]] = {}
+    lone: dict[str, Target] = {}
+    for path in paths:
+        try:
+            is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+        except OSError:
+            is_directory = False  # opening it will say what is wrong
+        if is_directory:
+            trees.setdefault(path, list(_below(path)))
+        else:
+            directory, name = os.path.split(path)
+            target = lone.setdefault(os.path.abspath(directory), Target(directory, {}))
+            if target.names is not None:
+                target.names.setdefault(name, path)
+    seen: set[str] = set()
+    every = [one for found in trees.values() for one in found] + list(lone.values())
+    for one in sorted(every, key=_sort_key):
+        if isinstance(one, Target):
+            key = os.path.abspath(one.directory)
+            if key in seen:
+                continue
+            if one.names is None:
+                seen.add(key)
+        yield one
+
+
+def _sort_key(one: Target | CannotRead) -> tuple[str, bool]:
+    """Whole directories before files asked for one by one, which they cover."""
+    return (os.path.abspath(one.directory) + "/", one.names is not None) if isinstance(one, Target) else ("", False)
+
+
+def _below(path: str) -> Iterator[Target | CannotRead]:
+    try:
+        entries = list_directory(path)
+    except CannotRead as e:
+        yield e
+        return
+    if any(parse_file_name(entry.name) for entry in entries):
+        yield Target(path)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(os.path.join(path, entry.name))

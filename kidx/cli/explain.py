@@ -1,0 +1,33 @@
+"""`kidx explain`: tell a rule's story."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli.options import format_option
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kidx explain
+  kidx explain KX110
+  kidx explain zero-tail
+  kidx explain --format jsonl KX1"""
+)
+@click.argument("rules", nargs=-1, metavar="[CODE|NAME]...")
+@format_option()
+def command(rules: tuple[str, ...], form: str) -> None:
+    """Tell what a rule of `verify` means, what a broker would do, and what to do about it; without a rule, list all."""
+    from kidx.checks.catalogue import RULES, codes_of
+    from kidx.report.stories import render_rule_list, render_stories, stories_table
+
+    chosen = [RULES[code] for code in sorted(codes_of(rules) if rules else RULES)]
+    if form != "text":
+        from kidx.report.render import render
+
+        render(stories_table(chosen), form)
+    elif rules:
+        render_stories(chosen)
+    else:
+        render_rule_list(chosen)

@@ -1,0 +1,51 @@
+"""Printing what a run of checks found, in any of the formats of `verify`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kidx.checks.partition import Checked
+
+
+def print_verdict(
+    form: str,
+    checked: Checked,
+    failing: Sequence[str],
+    status: int,
+    asked: Sequence[str],
+    *,
+    color: bool,
+    every: bool,
+    verbose: bool,
+) -> None:
+    """Print findings and coverage on standard output. `failing` are the severities that count as a failure."""
+    from kidx import __version__
+    from kidx.checks.catalogue import RULES
+    from kidx.report.findings import findings_table, summary_of
+
+    findings, coverage, unread, out = checked.findings, checked.coverage, checked.unread, sys.stdout
+    summary = summary_of(findings, coverage, status)
+    if form == "text":
+        from kidx.report.verdict import render_verdict
+
+        what = asked[0] if len(asked) == 1 else f"{len(asked)} paths"
+        render_verdict(findings, coverage, RULES, out, what=what, color=color, every=every, verbose=verbose)
+    elif form == "junit":
+        from kidx.report.junit import render_junit
+
+        render_junit(findings, coverage, unread, failing, out)
+    elif form == "sarif":
+        from kidx.report.sarif import render_sarif
+
+        render_sarif(findings, RULES, unread, summary, __version__, out)
+    elif form == "github":
+        from kidx.report.github import render_github
+
+        render_github(findings, coverage, RULES, unread, out)
+    else:
+        from kidx.report.render import render
+
+        render(findings_table(findings, summary), form)
