@@ -1,0 +1,71 @@
+"""Which broker is asked. The same files give other answers under another version; here is all that differs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kidx.errors import UsageError
+from kidx.rocketmq.layout import Layout
+
+CLASSIC, CURRENT = "classic", "current"
+NEWEST = {4: (4, 9, 8), 5: (5, 5, 1)}
+
+
+class Behaviour(NamedTuple):
+    """A version of the broker, and what depends on it."""
+
+    version: tuple[int, int, int]
+
+    @property
+    def five(self) -> bool:
+        """5.0 on: V2 magic, bisected min offset, clamped answers, another order within a pull."""
+        return self.version[0] >= 5
+
+    @property
+    def checks_log_end(self) -> bool:
+        """5.1 on: no store time is read past the commit log's end."""
+        return self.version >= (5, 1, 0)
+
+    @property
+    def algorithm(self) -> str:
+        """The time search: classic up to 5.1.0, current (LOWER and UPPER) from 5.1.1."""
+        return CURRENT if self.version >= (5, 1, 1) else CLASSIC
+
+    @property
+    def indexes_tags(self) -> bool:
+        """5.4.0 on: the index gets an entry topic#T#tags."""
+        return self.version >= (5, 4, 0)
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def parse_version(text: str) -> tuple[int, int, int]:
+    """4.9.8, or 5.1 for 5.1.0. Raises UsageError."""
+    parts = text.split(".")
+    if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() for p in parts) or int(parts[0]) not in NEWEST:
+        raise UsageError(f"{text}: no RocketMQ version that kidx knows: give 4.x or 5.x, as 4.9.8")
+    if len(parts) == 1:
+        return NEWEST[int(parts[0])]
+    numbers = [int(p) for p in parts] + [0]
+    return numbers[0], numbers[1], numbers[2]
+
+
+def behaviour_of(given: str | None, algorithm: str | None, five: bool) -> Behaviour:
+    """The version given, else the newest of the line that wrote the store; a given algorithm wins over both.
+
+    classic on a store of 5.x is 5.1.0, the last that had it; current on one of 4.x is what 5.5.1 would answer.
+    """
+    behaviour = Behaviour(parse_version(given) if given else NEWEST[5 if five else 4])
+    if algorithm == CLASSIC and behaviour.algorithm == CURRENT:
+        return Behaviour((5, 1, 0))
+    if algorithm == CURRENT and behaviour.algorithm == CLASSIC:
+        return Behaviour(NEWEST[5])
+    return behaviour
+
+
+def written_by_five(layout: Layout, last_message_ends_properties: bool | None, abort_has_pid: bool) -> bool:
+    """Whether a 5.x broker wrote a store last: what only 5.x leaves behind, else how it ends a message's properties."""
+    if layout.rocksdb or layout.batch_queues or layout.abort_backup or abort_has_pid:
+        return True
+    return bool(last_message_ends_properties)

@@ -1,0 +1,85 @@
+"""What a broker's properties say about a store's files, or what the files themselves let one infer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kidx.errors import UsageError
+from kidx.evidence import read_file
+from kidx.rocketmq.formats import UNIT
+
+PROPERTIES_LIMIT_BYTES = 1 << 20
+
+
+@dataclass
+class StoreConfig:
+    """The properties that kidx heeds (MessageStoreConfig's names beside them). None: not given, so inferred.
+
+    Sizes are bytes of a file; slots and entries those of an IndexFile; the last ones limit a pull.
+    """
+
+    commit_log_bytes: int | None = None  # mappedFileSizeCommitLog
+    queue_bytes: int | None = None  # mappedFileSizeConsumeQueue
+    batch_queue_bytes: int | None = None  # mapperFileSizeBatchConsumeQueue
+    ext_bytes: int | None = None  # mappedFileSizeConsumeQueueExt
+    index_slots: int | None = None  # maxHashSlotNum
+    index_entries: int | None = None  # maxIndexNum
+    memory_bytes_in_memory: int = 262144  # maxTransferBytesOnMessageInMemory
+    memory_count_in_memory: int = 32  # maxTransferCountOnMessageInMemory
+    disk_bytes: int = 65536  # maxTransferBytesOnMessageInDisk
+    disk_count: int = 8  # maxTransferCountOnMessageInDisk
+    in_memory_ratio: int = 40  # accessMessageInMemoryMaxRatio, percent
+    crash_safe_index: bool = False  # messageIndexSafe
+
+
+_KEYS = {
+    "mappedFileSizeCommitLog": "commit_log_bytes",
+    "mappedFileSizeConsumeQueue": "queue_bytes",
+    "mapperFileSizeBatchConsumeQueue": "batch_queue_bytes",
+    "mappedFileSizeConsumeQueueExt": "ext_bytes",
+    "maxHashSlotNum": "index_slots",
+    "maxIndexNum": "index_entries",
+    "maxTransferBytesOnMessageInMemory": "memory_bytes_in_memory",
+    "maxTransferCountOnMessageInMemory": "memory_count_in_memory",
+    "maxTransferBytesOnMessageInDisk": "disk_bytes",
+    "maxTransferCountOnMessageInDisk": "disk_count",
+    "accessMessageInMemoryMaxRatio": "in_memory_ratio",
+}
+
+
+def read_config(path: str | None) -> StoreConfig:
+    """A broker's properties file. Raises UsageError for a size that is no positive number."""
+    config = StoreConfig()
+    if path is None:
+        return config
+    for name, value in parse_properties_file(read_file(path, PROPERTIES_LIMIT_BYTES).decode("utf-8", "replace")).items():
+        if name == "messageIndexSafe":
+            config.crash_safe_index = value == "true"
+        elif name in _KEYS:
+            if not (value.isascii() and value.isdigit()) or int(value) == 0 or int(value) >= 1 << 31:
+                raise UsageError(f"{path}: {name}={value}: a positive 32-bit number is wanted")
+            setattr(config, _KEYS[name], int(value))
+    if config.queue_bytes:  # getMappedFileSizeConsumeQueue rounds up to whole units
+        config.queue_bytes = -(-config.queue_bytes // UNIT.size) * UNIT.size
+    return config
+
+
+def parse_properties_file(text: str) -> dict[str, str]:
+    """java.util.Properties without escapes and continued lines, which no broker configuration needs for numbers."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        line = line.strip()
+        if line and line[0] not in "#!":
+            name, _, value = line.replace(":", "=", 1).partition("=") if "=" not in line else line.partition("=")
+            found[name.strip()] = value.strip()
+    return found
+
+
+def common_size(sizes: Iterable[int]) -> int | None:
+    """The length most files have, the longest of these where several do; None without files."""
+    counted: dict[int, int] = {}
+    for size in sizes:
+        if size:
+            counted[size] = counted.get(size, 0) + 1
+    return max(counted, key=lambda size: (counted[size], size), default=None)

@@ -1,0 +1,161 @@
+"""An IndexFile: a hash table on disk from topic#key to commit-log offsets. Searched, and filled in memory, as a broker does.
+
+Source: org.apache.rocketmq.store.index.IndexFile and IndexHeader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kidx.rocketmq.files import OpenFiles
+from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
+from kidx.rocketmq.java import divide, index_hash
+
+DEFAULT_SLOTS, DEFAULT_ENTRIES = 5_000_000, 20_000_000
+_INT_MAX = 2**31 - 1
+_CHUNK_BYTES = 1 << 22
+
+
+class IndexEntry(NamedTuple):
+    """An entry's fields, as formats.INDEX_ENTRY has them."""
+
+    hash: int
+    commit_log_offset: int
+    seconds: int
+    previous: int
+
+
+class IndexFile:
+    """One index file, `slots` wide and `entries` deep: configuration that no file records. `path` None: in memory."""
+
+    def __init__(self, opened: OpenFiles, path: str | None, slots: int, entries: int) -> None:
+        self.path, self.slots, self.entries = path, slots, entries
+        self._file = opened.get(path) if path else None
+        self._slot_patches: dict[int, int] = {}
+        self._entry_patches: dict[int, IndexEntry] = {}
+        head = self._file.read(0, INDEX_HEADER.size) if self._file else b""
+        (
+            self.begin_timestamp,
+            self.end_timestamp,
+            self.begin_offset,
+            self.end_offset,
+            self.used_slots,
+            self.count,
+        ) = INDEX_HEADER.struct.unpack(head.ljust(INDEX_HEADER.size, b"\0"))
+        self.count = max(1, self.count)  # IndexHeader.load: an unwritten header counts as empty
+
+    def slot(self, number: int) -> int:
+        """The newest entry of a slot's chain, 0 where there is none."""
+        if number in self._slot_patches:
+            return self._slot_patches[number]
+        at = INDEX_HEADER.size + 4 * number
+        return int.from_bytes(self._file.read(at, 4), signed=True) if self._file else 0
+
+    def entry(self, number: int) -> IndexEntry | None:
+        """An entry by its number, from 1; None past the file's end."""
+        if number in self._entry_patches:
+            return self._entry_patches[number]
+        if self._file is None:
+            return None
+        data = self._file.read(self.entry_at(number), INDEX_ENTRY.size)
+        return IndexEntry(*INDEX_ENTRY.struct.unpack(data)) if len(data) == INDEX_ENTRY.size else None
+
+    def entry_at(self, number: int) -> int:
+        """An entry's position in the file, bytes."""
+        return INDEX_HEADER.size + 4 * self.slots + INDEX_ENTRY.size * number
+
+    def matches_time(self, begin: int, end: int) -> bool:
+        """Whether a search in [begin, end] looks into this file (isTimeMatched)."""
+        return (
+            (begin < self.begin_timestamp and end > self.end_timestamp)
+            or self.begin_timestamp <= begin <= self.end_timestamp
+            or self.begin_timestamp <= end <= self.end_timestamp
+        )
+
+    def select(self, key: str, begin: int, end: int) -> Iterator[int]:
+        """Commit-log offsets under a key's hash, newest first, each entry's time in [begin, end] (selectPhyOffset).
+
+        Only hashes are compared, so another key of the same hash is found too.
+        """
+        wanted = index_hash(key)
+        number = self.slot(wanted % self.slots)
+        if self.count <= 1:
+            return
+        seen = 0
+        while 0 < number <= self.count and seen <= self.count:  # a chain that is longer than the file has a ring
+            found = self.entry(number)
+            if found is None or found.seconds < 0:
+                return
+            time = self.begin_timestamp + found.seconds * 1000
+            if found.hash == wanted and begin <= time <= end:
+                yield found.commit_log_offset
+            if found.previous == number or time < begin:
+                return
+            number, seen = found.previous, seen + 1
+
+    def put(self, key: str, offset: int, timestamp: int) -> bool:
+        """Add an entry in memory (putKey); False where the file is full."""
+        if self.count >= self.entries:
+            return False
+        hashed = index_hash(key)
+        slot = hashed % self.slots
+        previous = self.slot(slot)
+        previous = previous if 0 < previous <= self.count else 0
+        seconds = divide(timestamp - self.begin_timestamp, 1000) if self.begin_timestamp > 0 else 0
+        self._entry_patches[self.count] = IndexEntry(hashed, offset, min(max(seconds, 0), _INT_MAX), previous)
+        self._slot_patches[slot] = self.count
+        if self.count <= 1:
+            self.begin_offset, self.begin_timestamp = offset, timestamp
+        self.used_slots += previous == 0
+        self.count += 1
+        self.end_offset, self.end_timestamp = offset, timestamp
+        return True
+
+
+def infer_shape(opened: OpenFiles, path: str) -> tuple[int, int] | None:
+    """(slots, entries) of an index file from what is in it; None where nothing tells.
+
+    The header says where the last entry points, so that entry is looked for; a shape counts only where every chain of
+    the file agrees with it. The default shape is tried first.
+    """
+    file = opened.get(path)
+    body = file.size - INDEX_HEADER.size
+    if body == 4 * DEFAULT_SLOTS + INDEX_ENTRY.size * DEFAULT_ENTRIES:
+        return DEFAULT_SLOTS, DEFAULT_ENTRIES
+    head = IndexFile(opened, path, 1, 1)
+    last = head.count - 1
+    if last < 1:
+        return None
+    wanted = head.end_offset.to_bytes(8, signed=True)
+    for at in _occurrences(opened, path, wanted) if head.end_offset else range(INDEX_HEADER.size + 28, file.size, 4):
+        slots, odd = divmod(at - 4 - INDEX_ENTRY.size * last - INDEX_HEADER.size, 4)
+        entries, rest = divmod(body - 4 * slots, INDEX_ENTRY.size)
+        if slots > 0 and not odd and not rest and entries > last and _chains_agree(opened, path, slots, entries):
+            return slots, entries
+    return None
+
+
+def _occurrences(opened: OpenFiles, path: str, wanted: bytes) -> Iterator[int]:
+    file = opened.get(path)
+    for start in range(0, file.size, _CHUNK_BYTES):
+        chunk = opened.get(path).read(start, _CHUNK_BYTES + len(wanted) - 1)
+        at = chunk.find(wanted)
+        while at >= 0:
+            yield start + at
+            at = chunk.find(wanted, at + 1)
+
+
+def _chains_agree(opened: OpenFiles, path: str, slots: int, entries: int, most: int = 4096) -> bool:
+    """Whether the newest entries sit in the slots that their hashes say, each with an older one of its slot before it."""
+    file = IndexFile(opened, path, slots, entries)
+    expected: dict[int, int] = {}  # by slot: the entry that the one after it in the chain names
+    for number in range(file.count - 1, max(0, file.count - 1 - most), -1):
+        found = file.entry(number)
+        if found is None or found.hash < 0 or not 0 <= found.previous < number:
+            return False
+        slot = found.hash % slots
+        if expected.get(slot, file.slot(slot)) != number:
+            return False
+        expected[slot] = found.previous
+    return True

@@ -1,0 +1,50 @@
+"""Opening a store by its root directory: layout, configuration, file times."""
+
+from __future__ import annotations
+
+import os
+
+from kidx.errors import UsageError
+from kidx.evidence import read_file
+from kidx.rocketmq.config import StoreConfig, read_config
+from kidx.rocketmq.layout import Layout, read_layout
+from kidx.rocketmq.store import Store
+
+MTIMES_LIMIT_BYTES = 64 << 20
+
+
+def open_store(
+    root: str,
+    *,
+    config: str | None = None,
+    version: str | None = None,
+    algorithm: str | None = None,
+    mtimes: str | None = None,
+    commit_log_dirs: tuple[str, ...] = (),
+) -> Store:
+    """A store as a broker loads it. `mtimes` names a table of file times that replaces the file system's.
+
+    Raises CannotRead (no store there), UsageError (a bad table or property), DoesNotLoad.
+    """
+    layout, settings = read_layout(root, commit_log_dirs), read_config(config)
+    times = read_mtimes(mtimes, root) if mtimes else None
+    return Store(layout, settings, version=version, algorithm=algorithm, mtimes_ns=times)
+
+
+def layout_and_config(root: str, config: str | None, commit_log_dirs: tuple[str, ...]) -> tuple[Layout, StoreConfig]:
+    """A store's files and settings, without loading it."""
+    return read_layout(root, commit_log_dirs), read_config(config)
+
+
+def read_mtimes(path: str, root: str) -> dict[str, int]:
+    """A table of `path TAB nanoseconds`, paths relative to the store or to the directory that holds it."""
+    found: dict[str, int] = {}
+    prefix = os.path.basename(os.path.abspath(root)) + "/"
+    for number, line in enumerate(read_file(path, MTIMES_LIMIT_BYTES).decode("utf-8", "replace").splitlines(), 1):
+        name, tab, ns = line.rpartition("\t")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not tab or not ns.removeprefix("-").isdigit():
+            raise UsageError(f"{path}, line {number}: `path TAB nanoseconds` is wanted, and this is {line!r}")
+        found[name.removeprefix(prefix).removeprefix("store/")] = int(ns)
+    return found

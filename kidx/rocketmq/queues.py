@@ -1,0 +1,145 @@
+"""A ConsumeQueue as a broker has it after loading: recover, truncate, dispatch again, correct the min offset.
+
+Sources: org.apache.rocketmq.store.ConsumeQueue of 4.9.8 and 5.5.1.
+"""
+
+from __future__ import annotations
+
+from kidx.rocketmq.files import MappedFile, MappedFiles, OpenFiles
+from kidx.rocketmq.formats import PRE_BLANK_SIZE, UNIT, leading_units
+from kidx.rocketmq.layout import StoreFile
+from kidx.rocketmq.messages import Message
+
+WIDTH = UNIT.size
+_BLANK = UNIT.struct.pack(0, PRE_BLANK_SIZE, 0)
+
+
+class ConsumeQueue(MappedFiles):
+    """One queue. `min_logic` is its min offset in bytes, `max_physical` the end of the last message it has a unit of."""
+
+    unit_bytes = WIDTH
+    kind = "simple"
+
+    def __init__(
+        self, opened: OpenFiles, topic: str, queue_id: int, files: list[StoreFile], file_size: int, five: bool
+    ) -> None:
+        super().__init__(opened, files, file_size)
+        self.topic, self.queue_id, self._five = topic, queue_id, five
+        self.min_logic, self.max_physical = 0, -1
+
+    @property
+    def min_offset(self) -> int:
+        """First queue offset that the broker serves."""
+        return self.min_logic // WIDTH
+
+    @property
+    def max_offset(self) -> int:
+        """The queue offset that the next message gets."""
+        return self.end_offset // WIDTH
+
+    def unit(self, file: MappedFile, position: int) -> tuple[int, int, int]:
+        """(commit-log offset, size, tag code) at a position of a file, written or not."""
+        offset, size, tag_code = UNIT.struct.unpack(file.read(position, WIDTH))
+        return offset, size, tag_code
+
+    def unit_at(self, offset: int) -> tuple[MappedFile, int] | None:
+        """File and position of a queue offset (getIndexBuffer), None where the broker has none."""
+        logic = offset * WIDTH
+        if logic < self.min_logic or (file := self.find(logic)) is None:
+            return None
+        position = logic % self.file_size
+        return (file, position) if position < file.wrote else None
+
+    def recover(self) -> None:
+        """Find the end as the broker does: from the third-last file, the first invalid unit ends it all."""
+        if not self.files:
+            return
+        index = max(0, len(self.files) - 3)
+        while True:
+            file = self.files[index]
+            used = leading_units(file.read(0, file.size)) * WIDTH
+            if used:
+                offset, size, _ = self.unit(file, used - WIDTH)
+                self.max_physical = offset + size
+            if used < self.file_size or index + 1 == len(self.files):
+                break
+            index += 1
+        self.truncate(file.base + used)
+
+    def drop_from(self, log_end: int) -> None:
+        """Drop units at or past the commit log's end (truncateDirtyLogicFiles).
+
+        The first unit of the last file is taken unchecked: an all-zero file, as a crash leaves it, yields one phantom.
+        """
+        self.max_physical = log_end
+        while self.files:
+            file = self.files[-1]
+            data = file.read(0, file.size)
+            if UNIT.struct.unpack_from(data)[0] >= log_end:
+                self.files.pop()
+                continue
+            count = 1
+            for offset, _, _ in UNIT.struct.iter_unpack(data[WIDTH : WIDTH * (1 + leading_units(data[WIDTH:]))]):
+                if offset >= log_end:
+                    break
+                count += 1
+            file.wrote = count * WIDTH
+            last, size, _ = UNIT.struct.unpack_from(data, file.wrote - WIDTH)
+            self.max_physical = last + size
+            return
+
+    def put(self, message: Message, tag_code: int) -> None:
+        """Give a message its unit, in memory (putMessagePositionInfo): nothing where the queue has it already."""
+        if message.physical_offset + message.size <= self.max_physical:
+            return
+        expected = message.queue_offset * WIDTH
+        file = self.last_or_new(expected)
+        if file.first_made and message.queue_offset and not file.wrote:
+            self.min_logic = expected
+            for _ in range(expected % self.file_size // WIDTH):
+                file.append(_BLANK)
+        if message.queue_offset and expected < file.base + file.wrote:
+            return
+        self.max_physical = message.physical_offset + message.size
+        file.append(UNIT.struct.pack(message.physical_offset, message.size, tag_code))
+
+    def correct_min_offset(self, log_start: int) -> None:
+        """Set the min offset as a broker does when it has loaded; `log_start` is where the commit log begins."""
+        if self._five:
+            self._correct_by_bisection(log_start)
+        elif self.files:
+            file = self.files[0]
+            data = file.read(0, file.wrote)
+            for at, (offset, _, _) in enumerate(UNIT.struct.iter_unpack(data[: len(data) // WIDTH * WIDTH])):
+                if offset >= log_start:
+                    self.min_logic = file.base + at * WIDTH
+                    return
+
+    def _correct_by_bisection(self, log_start: int) -> None:
+        if not self.files:
+            self.min_logic, self.max_physical = 0, -1
+            return
+        last, first = self.files[-1], self.files[0]
+        if self.min_logic > self.end_offset:
+            return
+        if last.wrote >= WIDTH and self.unit(last, last.wrote - WIDTH)[0] < log_start:
+            self.min_logic = last.base + last.wrote
+            return
+        start = self.min_logic - first.base
+        intact, start = start >= 0, max(0, start)
+        if start >= first.wrote or (intact and self.unit(first, start)[0] >= log_start):
+            return
+        low, high = 0, first.wrote - start - WIDTH
+        while high - low > WIDTH:
+            middle = (low + high) // 2 // WIDTH * WIDTH
+            offset = self.unit(first, start + middle)[0]
+            if offset == log_start:
+                low = high = middle
+            elif offset > log_start:
+                high = middle
+            else:
+                low = middle
+        for at in range(low, high + 1, WIDTH):
+            if self.unit(first, start + at)[0] >= log_start:
+                self.min_logic = first.base + start + at
+                return

@@ -1,0 +1,322 @@
+"""A store as a broker has it right after loading, recovery included, all in memory: the files stay as they are.
+
+Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore and IndexService of
+RocketMQ 4.9.8 and 5.5.1. Queues are built when they are asked for: a look-up in one need not read a thousand others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from kidx.errors import KidxError
+from kidx.rocketmq.batch_queues import BatchConsumeQueue
+from kidx.rocketmq.behaviour import Behaviour, behaviour_of, written_by_five
+from kidx.rocketmq.commit_log import CommitLog, take_end_marker, walk
+from kidx.rocketmq.config import StoreConfig, common_size
+from kidx.rocketmq.files import MappedFile, OpenFiles, series_refusal
+from kidx.rocketmq.formats import CHECKPOINT, MAGIC_V1, UNIT
+from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
+from kidx.rocketmq.layout import Layout, StoreFile
+from kidx.rocketmq.messages import Blank, Broken, Message, recovers
+from kidx.rocketmq.queues import ConsumeQueue
+
+Queue = ConsumeQueue | BatchConsumeQueue
+_RECOVER_FILES_FIVE = 10  # MessageStoreConfig.commitLogRecoverMaxNum
+
+
+class DoesNotLoad(KidxError):
+    """Raised where the real store would refuse to load, so that there is no answer to give; with its reason."""
+
+
+class Checkpoint:
+    """What the checkpoint file says; zeros where it is missing or short, as a broker takes it."""
+
+    def __init__(self, opened: OpenFiles, file: StoreFile | None) -> None:
+        data = opened.get(file.path).read(0, CHECKPOINT.size) if file else b""
+        (
+            self.physic_timestamp,
+            self.logics_timestamp,
+            self.index_timestamp,
+            self.master_flushed_offset,
+            self.confirm_offset,
+            self.logics_offset,
+        ) = CHECKPOINT.struct.unpack(data.ljust(CHECKPOINT.size, b"\0"))
+
+    @property
+    def least_timestamp(self) -> int:
+        """4.x: three seconds before the earlier of commit log and queues (getMinTimestamp)."""
+        return max(0, min(self.physic_timestamp, self.logics_timestamp) - 3000)
+
+
+class Store:
+    """A loaded store. Its questions raise DoesNotLoad where a broker of that version would not come up."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        config: StoreConfig,
+        *,
+        version: str | None = None,
+        algorithm: str | None = None,
+        mtimes_ns: dict[str, int] | None = None,
+    ) -> None:
+        self.layout, self.config, self._mtimes_ns = layout, config, mtimes_ns or {}
+        self.opened = OpenFiles()
+        self.unclean = layout.abort is not None
+        self.checkpoint = Checkpoint(self.opened, layout.checkpoint)
+        self._queues: dict[tuple[str, int], Queue] = {}
+        self.behaviour: Behaviour = behaviour_of(version, algorithm, five=False)
+        if version is None:
+            self.behaviour = behaviour_of(None, algorithm, self._five_wrote())
+        self._refuse_rocksdb()
+        self.log = CommitLog(self.opened, self._load(layout.commit_log, config.commit_log_bytes), self._log_file_bytes)
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        self.opened.close()
+
+    @property
+    def five(self) -> bool:
+        """Whether the broker asked is of the 5.x line."""
+        return self.behaviour.five
+
+    def queue(self, topic: str, queue_id: int) -> Queue | None:
+        """A queue as the loaded store has it; None for one it does not know."""
+        loaded = self._loaded_queue(topic, queue_id)
+        requests = [r for r in self.dispatched if r.topic == topic and r.queue_id == queue_id and r.has_unit]
+        if loaded is None and requests:
+            loaded = self._recovered(topic, queue_id, [])
+        if loaded is None:
+            return None
+        if not self.log.files:  # "The commitlog files are deleted, and delete the consume queue files"
+            loaded.files = []
+        elif self._log_end is not None:
+            early = not self.five and self._reaches(self._log_end)
+            for message in requests:
+                loaded.put(message, message.tag_code())
+            if early or (self.five and self._reaches_after_dispatch()):
+                loaded.drop_from(self._log_end)
+        loaded.correct_min_offset(self.log.first_offset)
+        self._apply_mtimes(loaded)
+        return loaded
+
+    def names(self) -> list[tuple[str, int]]:
+        """Every queue that has a directory, by topic and number."""
+        return sorted(self.layout.queues.keys() | self.layout.batch_queues.keys())
+
+    @property
+    def end(self) -> int:
+        """Where the commit log ends after recovery (max physical offset)."""
+        return self.log.end_offset if self._log_end is not None or not self.log.files else 0
+
+    @cached_property
+    def _log_end(self) -> int | None:
+        """Walk the last files as recovery does, set the commit log's end, and keep what would be dispatched."""
+        self._walked: list[Message] = []
+        if not self.log.files:
+            return None
+        index = self._first_file_to_recover()
+        while True:
+            file = self.log.files[index]
+            position = 0
+            for position, found in walk(file):
+                if not isinstance(found, Message) or not recovers(found, self.five):
+                    break
+                self._walked.append(found)
+                position += found.size
+            else:
+                found = Broken(0, "the file ends", end=True)
+            if index + 1 == len(self.log.files) or not take_end_marker(found, file.size - position, self.five):
+                break
+            index += 1
+        self.log.truncate(file.base + position)
+        return file.base + position
+
+    @cached_property
+    def dispatched(self) -> list[Message]:
+        """The messages that recovery gives to queues and index again, in order."""
+        end = self._log_end
+        if end is None:
+            return []
+        if self.unclean:
+            return self._walked
+        if not self.five or self._reaches(end):
+            return []
+        known = max((q.max_physical for q in self._all_recovered()), default=-1)
+        return [message for message in self._walked if message.physical_offset > known]
+
+    def _first_file_to_recover(self) -> int:
+        files = self.log.files
+        if not self.unclean and not self.five:
+            return max(0, len(files) - 3)
+        for back, index in enumerate(range(len(files) - 1, 0, -1), 1):
+            if (self.five and back >= _RECOVER_FILES_FIVE) or self._may_start_at(files[index]):
+                return index
+        return 0
+
+    def _may_start_at(self, file: MappedFile) -> bool:
+        """Whether recovery may begin with this file (isMappedFileMatchedRecover): its first message is known flushed."""
+        first = next((found for _, found in walk(file)), None)
+        if not isinstance(first, Message) or first.store_timestamp == 0:
+            return False
+        if not self.five:
+            least = self.checkpoint.least_timestamp
+            if self.config.crash_safe_index:
+                least = min(least, self.checkpoint.index_timestamp)
+            return first.magic == MAGIC_V1 and first.store_timestamp <= least
+        if not recovers(first, True):
+            return False
+        if self.config.crash_safe_index and first.store_timestamp > self.checkpoint.index_timestamp:
+            return False
+        if not self.unclean:
+            return self._reaches(first.physical_offset)
+        if self.checkpoint.logics_offset <= 0:
+            return first.store_timestamp <= self.checkpoint.logics_timestamp
+        return first.physical_offset <= self.checkpoint.logics_offset
+
+    def _reaches(self, offset: int) -> bool:
+        """Whether any queue's units reach a commit-log offset. The likeliest queues are asked first."""
+        return any(queue.max_physical >= offset for queue in self._all_recovered())
+
+    def _reaches_after_dispatch(self) -> bool:
+        end = self._log_end or 0
+        return any(m.has_unit and m.physical_offset + m.size >= end for m in self.dispatched) or self._reaches(end)
+
+    def _all_recovered(self) -> Iterator[Queue]:
+        walked = getattr(self, "_walked", [])
+        likely = {(m.topic, m.queue_id) for m in walked[-1:]} & set(self.names())
+        for topic, queue_id in [*self._queues, *likely, *self.names()]:
+            if (queue := self._loaded_queue(topic, queue_id)) is not None:
+                yield queue
+
+    def _loaded_queue(self, topic: str, queue_id: int) -> Queue | None:
+        if (topic, queue_id) not in self._queues:
+            files = self.layout.batch_queues.get((topic, queue_id))
+            if files is None:
+                files = self.layout.queues.get((topic, queue_id))
+            if files is None:
+                return None
+            self._recovered(topic, queue_id, files)
+        return self._queues[topic, queue_id]
+
+    def _recovered(self, topic: str, queue_id: int, files: list[StoreFile]) -> Queue:
+        queue: Queue
+        if (topic, queue_id) in self.layout.batch_queues:
+            size = self._batch_file_bytes
+            queue = BatchConsumeQueue(self.opened, topic, queue_id, self._load(files, size), size)
+        else:
+            size = self._queue_file_bytes
+            queue = ConsumeQueue(self.opened, topic, queue_id, self._load(files, size), size, self.five)
+        queue.recover()
+        self._queues[topic, queue_id] = queue
+        return queue
+
+    def check_loads(self) -> None:
+        """Raise DoesNotLoad where any queue's files would make the broker refuse the whole store."""
+        for files in self.layout.queues.values():
+            self._load(files, self._queue_file_bytes)
+        for files in self.layout.batch_queues.values():
+            self._load(files, self._batch_file_bytes)
+
+    def _load(self, files: list[StoreFile], file_bytes: int | None) -> list[StoreFile]:
+        if not files:
+            return []
+        kept, why = series_refusal(files, file_bytes or self._log_file_bytes, self.five)
+        if why:
+            raise DoesNotLoad(f"a broker of {self.behaviour} does not load this store: {why}")
+        return kept
+
+    @cached_property
+    def _log_file_bytes(self) -> int:
+        return self.config.commit_log_bytes or common_size(f.size for f in self.layout.commit_log) or 1 << 30
+
+    @cached_property
+    def _queue_file_bytes(self) -> int:
+        sizes = (f.size for files in self.layout.queues.values() for f in files)
+        return self.config.queue_bytes or common_size(sizes) or 300_000 * UNIT.size
+
+    @cached_property
+    def _batch_file_bytes(self) -> int:
+        sizes = (f.size for files in self.layout.batch_queues.values() for f in files)
+        return self.config.batch_queue_bytes or common_size(sizes) or 300_000 * 46
+
+    @cached_property
+    def index_files(self) -> list[IndexFile]:
+        """The index as the loaded store has it: after an unclean stop, files past the checkpoint are filled again."""
+        kept = []
+        for file in self.layout.index:
+            if file.name.isascii() and file.name.isdigit():
+                slots, entries = self.index_shape(file)
+                index = IndexFile(self.opened, file.path, slots, entries)
+                if not self.unclean or index.end_timestamp <= self.checkpoint.index_timestamp:
+                    kept.append(index)
+        for message in self.dispatched:
+            self._index(kept, message)
+        return kept
+
+    def _index(self, files: list[IndexFile], message: Message) -> None:
+        if not files or files[-1].count >= files[-1].entries:
+            files.append(self._next_index(files))
+        if message.physical_offset < files[-1].end_offset:
+            return
+        for key in message.index_keys(self.behaviour.indexes_tags):
+            if not files[-1].put(key, message.physical_offset, message.store_timestamp):
+                files.append(self._next_index(files))
+                files[-1].put(key, message.physical_offset, message.store_timestamp)
+
+    def _next_index(self, files: list[IndexFile]) -> IndexFile:
+        slots, entries = self.index_shape(self.layout.index[0]) if self.layout.index else self._default_shape()
+        made = IndexFile(self.opened, None, slots, entries)
+        if files:
+            made.begin_offset = made.end_offset = files[-1].end_offset
+            made.begin_timestamp = made.end_timestamp = files[-1].end_timestamp
+        return made
+
+    def _default_shape(self) -> tuple[int, int]:
+        return self.config.index_slots or DEFAULT_SLOTS, self.config.index_entries or DEFAULT_ENTRIES
+
+    def index_shape(self, file: StoreFile) -> tuple[int, int]:
+        """(slots, entries) of an index file: as configured, else inferred. Raises DoesNotLoad where nothing tells."""
+        if self.config.index_slots and self.config.index_entries:
+            return self.config.index_slots, self.config.index_entries
+        shape = infer_shape(self.opened, file.path)
+        if shape is None:
+            raise DoesNotLoad(
+                f"{file.path}: how many slots and entries it has is recorded nowhere and cannot be told from what is in"
+                " it; give --config FILE with maxHashSlotNum and maxIndexNum"
+            )
+        return shape
+
+    def _five_wrote(self) -> bool:
+        """Which line wrote the store last: by what only 5.x leaves, else by how the last message's properties end."""
+        abort = self.layout.abort
+        ends = None
+        for file in reversed(self.layout.commit_log):
+            mapped = MappedFile(self.opened, file.path, 0, file.size, file.size)
+            for _, found in walk(mapped):
+                if isinstance(found, Message) and found.properties:
+                    ends = found.ends_properties
+            if ends is not None:
+                break
+        return written_by_five(self.layout, ends, abort_has_pid=abort is not None and abort.size > 0)
+
+    def _refuse_rocksdb(self) -> None:
+        if self.layout.rocksdb:
+            raise DoesNotLoad(
+                f"{self.layout.root}/consumequeue is a RocksDB database (storeType=defaultRocksDB, 5.2 on): kidx reads"
+                " file queues only; `kidx rocketmq dump` and `verify` still read its commit log"
+            )
+
+    def _apply_mtimes(self, queue: Queue) -> None:
+        import os
+
+        for file in queue.files:
+            if file.path is not None:
+                ns = self._mtimes_ns.get(os.path.relpath(file.path, self.layout.root).replace(os.sep, "/"))
+                file.mtime_ms = (self.opened.get(file.path).mtime_ns if ns is None else ns) // 1_000_000
+
+
+def is_blank(found: object) -> bool:
+    """Whether a record closes its file."""
+    return isinstance(found, Blank)
