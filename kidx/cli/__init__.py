@@ -26,7 +26,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
     "trim": ("kidx.cli.trim", "Cut off the zero tail of an index."),
     "resize": ("kidx.cli.resize", "Give an index another allocated size."),
-    "rebuild": ("kidx.cli.rebuild", "Make indexes anew from the log, as a broker's recovery does."),
     "undo": ("kidx.cli.undo", "Bring back a file as it was before kidx wrote it."),
     "completion": ("kidx.cli.completion", "Print the completion script of a shell."),
 }

@@ -1,0 +1,74 @@
+"""`kidx append`: add entries exactly as Kafka's classes do, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from kidx.cli.options import base_offset_option, format_option, lines_of
+from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
+from kidx.errors import UsageError
+
+if TYPE_CHECKING:
+    from kidx.surgery.index_file import IndexFile
+
+
+@click.command(short_help="Append entries to an index.")
+@click.argument("file", type=click.Path())
+@click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
+@click.option("--create", is_flag=True, help="Make a new file, of --max-index-size until it is trimmed at the end.")
+@click.option(
+    "--max-index-size",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="BYTES",
+    help="How large the index may grow, rounded down to whole entries  [default for --create: 10485760].",
+)
+@click.option("--keep-allocated", is_flag=True, help="Leave the file preallocated at that size, as a live broker does.")
+@click.option("--on-roll", is_flag=True, help="Use the time index's last slot, which is kept for the segment's roll.")
+@base_offset_option
+@dry_run_option
+@format_option()
+def command(
+    file: str,
+    entries: tuple[str, ...],
+    create: bool,
+    max_index_size: int | None,
+    keep_allocated: bool,
+    on_roll: bool,
+    base_offset: int | None,
+    dry_run: bool,
+    form: str,
+) -> int:
+    """Append entries to an index, exactly as Kafka does or not at all.
+
+    An ENTRY is OFFSET:POSITION (.index), TIMESTAMP:OFFSET (.timeindex) or PRODUCER:FIRST:LAST:LAST_STABLE (.txnindex);
+    `-` reads entries from standard input: the JSON lines or CSV that `kidx dump` prints.
+
+    Refused, with nothing written: a full index, an offset or timestamp out of order, an offset or position that does
+    not fit. An equal timestamp is silently ignored, as Kafka does. In a preallocated file the entries go after the last
+    one that is there. The file as it was is kept; `kidx undo FILE` brings it back.
+    """
+    from kidx.surgery.append import plan_append
+    from kidx.surgery.index_file import load_index
+
+    index = load_index(file, base_offset, missing_is_fine=create)
+    if create and index.data is not None:
+        raise UsageError(f"{file}: it is there already; leave out --create to append to it")
+    given = list(_read_all(index, entries))
+    if not given:
+        raise UsageError("no entry given on standard input; nothing to append")
+    change = plan_append(index, given, max_index_size=max_index_size, keep_allocated=keep_allocated, on_roll=on_roll)
+    return carry_out_steps([one_step(change, index.base_offset)], form, dry_run)
+
+
+def _read_all(index: IndexFile, entries: tuple[str, ...]) -> Iterator[tuple[int, ...]]:
+    from kidx.surgery.append import parse_entry
+    from kidx.surgery.read_entries import entries_from_lines
+
+    for text in entries:
+        if text == "-":
+            yield from entries_from_lines(index, lines_of("-"), "standard input")
+        else:
+            yield parse_entry(index, text)

@@ -1,0 +1,27 @@
+"""`kidx trim`: cut off an index's zero tail."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli.options import base_offset_option, format_option
+from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
+
+
+@click.command(short_help="Cut off the zero tail of an index.")
+@click.argument("file", type=click.Path())
+@click.option("--torn", is_flag=True, help="Also cut off the bytes of a torn last entry.")
+@base_offset_option
+@dry_run_option
+@format_option()
+def command(file: str, torn: bool, base_offset: int | None, dry_run: bool, form: str) -> int:
+    """Cut off the zeros after an index's last entry, as a broker does when a segment rolls or it stops cleanly.
+
+    In a time index an only entry that is all zero (timestamp 0, base offset) counts as such a zero. The file as it was
+    is kept; `kidx undo FILE` brings it back.
+    """
+    from kidx.surgery.cut import plan_trim
+    from kidx.surgery.index_file import load_index
+
+    index = load_index(file, base_offset)
+    return carry_out_steps([one_step(plan_trim(index, torn=torn), index.base_offset)], form, dry_run)

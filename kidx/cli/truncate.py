@@ -1,0 +1,28 @@
+"""`kidx truncate`: remove the entries at and past an offset."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli.options import base_offset_option, format_option
+from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
+
+
+@click.command(short_help="Remove an index's entries from an offset on.")
+@click.argument("file", type=click.Path())
+@click.option("--to", "offset", type=int, required=True, metavar="OFFSET", help="The first offset that goes.")
+@click.option("--keep-allocated", is_flag=True, help="Leave the file's size as it is, zeros after the entries.")
+@base_offset_option
+@dry_run_option
+@format_option()
+def command(file: str, offset: int, keep_allocated: bool, base_offset: int | None, dry_run: bool, form: str) -> int:
+    """Remove an index's entries at and past an offset, as Kafka's truncateTo does; the rest is trimmed to its size.
+
+    The log itself is never touched. The file as it was is kept; `kidx undo FILE` brings it back.
+    """
+    from kidx.surgery.cut import plan_truncate
+    from kidx.surgery.index_file import load_index
+
+    index = load_index(file, base_offset)
+    change = plan_truncate(index, offset, keep_allocated=keep_allocated)
+    return carry_out_steps([one_step(change, index.base_offset)], form, dry_run)

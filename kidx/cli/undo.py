@@ -1,0 +1,34 @@
+"""`kidx undo`: bring back what kidx replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import click
+
+from kidx.cli.options import format_option
+from kidx.cli.writing import Step, carry_out_steps, dry_run_option
+
+
+@click.command(short_help="Bring back a file as it was before kidx wrote it.")
+@click.argument("path", type=click.Path())
+@dry_run_option
+@format_option()
+def command(path: str, dry_run: bool, form: str) -> int:
+    """Bring back a file as it was before kidx last changed it: its bytes, mode and modification time.
+
+    A file that kidx made is removed. For a directory, all changes of the newest kidx command in or below it are taken
+    back. Refused where something else has written the file since, or where its backup (in .kidx/ beside it) is not as
+    it was made. Called again, it takes back the change before.
+    """
+    return carry_out_steps(_steps(path), form, dry_run)
+
+
+def _steps(path: str) -> Iterator[Step]:
+    from kidx.surgery.journal import new_run
+    from kidx.surgery.undo import plan_undo
+
+    run = new_run()
+    for undo in plan_undo(path):
+        yield Step(undo.change, None, partial(undo.carry_out, run), f"took back `{undo.entry.command}`")

@@ -1,0 +1,116 @@
+"""What the commands that write share: --dry-run, carrying changes out, and telling of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from kidx.cli import complain, exit_status
+from kidx.errors import KidxError
+
+if TYPE_CHECKING:
+    from kidx.surgery.replace import Change
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def dry_run_option(f: F) -> F:
+    """--dry-run: show, write nothing."""
+    return click.option("--dry-run", is_flag=True, help="Show what would change, entry by entry; write nothing.")(f)
+
+
+class Step(NamedTuple):
+    """One file's change: `write` carries it out and returns its backup's path; `said` is what else is to be told."""
+
+    change: Change
+    base_offset: int | None
+    write: Callable[[], str | None]
+    said: str = ""
+
+
+def one_step(change: Change, base_offset: int) -> Step:
+    """The step of a command that changes one index; a new file gets the owner and mode of its segment's log."""
+    import os
+
+    from kidx.surgery.journal import new_run
+    from kidx.surgery.replace import carry_out
+
+    log = os.path.splitext(change.path)[0] + ".log"
+    like = log if os.path.isfile(log) else None
+    return Step(change, base_offset, lambda: carry_out(change, new_run(), like=like))
+
+
+def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
+    """Carry out each step, or show it, and tell of it in the form asked for; one that fails does not stop the others.
+
+    The command's exit status: 3 where a step failed.
+    """
+    from kidx.report import writes
+
+    failed: list[bool] = []
+    if form == "text":
+        for step, row in _outcomes(steps, dry_run, failed):
+            writes.write_line(row)
+            if dry_run:
+                writes.change_lines(_entry_changes(step))
+    else:
+        from kidx.report.render import render
+        from kidx.report.table import Table
+
+        done = _outcomes(steps, dry_run, failed)
+        if dry_run:
+            changes = ((step.change.path, *change) for step, _ in done for change in _entry_changes(step))
+            render(Table(writes.CHANGE_SCHEMA, writes.CHANGE_COLUMNS, changes), form)
+        else:
+            rows = (tuple(row[c.name] for c in writes.WRITE_COLUMNS) for _, row in done)
+            render(Table(writes.WRITE_SCHEMA, writes.WRITE_COLUMNS, rows), form)
+    return exit_status.UNREADABLE if failed else exit_status.CLEAN
+
+
+def _outcomes(steps: Iterable[Step], dry_run: bool, failed: list[bool]) -> Iterator[tuple[Step, dict[str, Any]]]:
+    for step in steps:
+        backup, written = None, False
+        try:
+            if not dry_run and step.change.changes:
+                backup, written = step.write(), True
+        except KidxError as e:
+            complain(str(e))
+            failed.append(True)
+            continue
+        yield step, _outcome(step, written, backup)
+
+
+def _outcome(step: Step, written: bool, backup: str | None) -> dict[str, Any]:
+    """A row of kidx.write.v1."""
+    from kidx.surgery.journal import sha256
+
+    change = step.change
+    row: dict[str, Any] = {"file": change.path, "action": change.command, "written": written}
+    for when, data in (("before", change.before), ("after", change.after)):
+        index = _index(step, data)
+        row[f"entries_{when}"] = None if index is None or data is None else index.extent.entries
+        row[f"bytes_{when}"] = None if data is None else len(data)
+        row[f"sha256_{when}"] = None if data is None else sha256(data)
+    return row | {"backup": backup, "said": step.said or None}
+
+
+def _entry_changes(step: Step) -> Iterator[tuple[str, int, dict[str, int]]]:
+    from kidx.surgery.diff import entry_changes
+
+    before, after = _index(step, step.change.before), _index(step, step.change.after)
+    if before is not None and after is not None:
+        yield from entry_changes(before, after)
+
+
+def _index(step: Step, data: bytes | None) -> Any:
+    """The bytes as an index, None for a file that is none (undo restores whatever was there)."""
+    from kidx.logdir.names import INDEX_OF_KIND, parse_file_name
+    from kidx.surgery.index_file import IndexFile
+
+    name = parse_file_name(step.change.path)
+    if name is None or name.kind not in INDEX_OF_KIND:
+        return None
+    base_offset = step.base_offset if step.base_offset is not None else name.base_offset
+    return IndexFile(step.change.path, INDEX_OF_KIND[name.kind], base_offset or 0, data)

@@ -1,0 +1,83 @@
+"""An index in memory, as surgery works on it: its bytes, its entries, its allocation."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from kidx.errors import CannotRead, Refused
+from kidx.evidence import from_bytes
+from kidx.formats.indexes import TIME_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.logdir.names import base_offset_of, index_format_of
+from kidx.lookup.index import IndexReader
+from kidx.surgery.replace import read_whole
+
+MENDS = "kidx rebuild makes it anew from the log"
+
+
+class IndexFile:
+    """An index file's bytes (None: there is no file yet) and what they mean."""
+
+    def __init__(self, path: str, index_format: IndexFormat, base_offset: int, data: bytes | None) -> None:
+        self.path, self.format, self.base_offset, self.data = path, index_format, base_offset, data
+
+    @cached_property
+    def extent(self) -> Extent:
+        """How the bytes divide into entries, zero tail and torn bytes."""
+        data = self.data or b""
+        return extent_of(self.format, len(data), lambda at, length: data[at : at + length])
+
+    @property
+    def entries(self) -> bytes:
+        """The valid entries' bytes."""
+        return (self.data or b"")[: self.extent.entries * self.format.size]
+
+    @property
+    def preallocated(self) -> bool:
+        """Whether zeros follow the entries: what is written then stays preallocated."""
+        return self.extent.zero_tail_bytes > 0
+
+    @property
+    def reader(self) -> IndexReader:
+        """The valid entries, to be searched as a broker does."""
+        return IndexReader(from_bytes(self.entries, self.path), self.format, self.base_offset)
+
+    def last(self) -> tuple[int, ...] | None:
+        """The last valid entry's fields as they are stored, None where there is none."""
+        if not self.extent.entries:
+            return None
+        return self.format.struct.unpack(self.entries[-self.format.size :])
+
+    def refuse_torn(self) -> None:
+        """Raises Refused where the file ends inside an entry."""
+        if torn := self.extent.torn_bytes:
+            raise Refused(
+                f"{self.path}: torn: its last {torn} bytes are no whole entry; "
+                f"kidx trim --torn cuts them off, {MENDS}; nothing was written"
+            )
+
+    def refuse_disorder(self) -> None:
+        """Raises Refused where the entries are not in an order that Kafka's append would have let in."""
+        import numpy as np
+
+        arrays = decode(self.format, self.entries, self.base_offset)
+        wrong = np.diff(arrays[self.format.key]) <= 0
+        if self.format is TIME_INDEX:
+            wrong |= np.diff(arrays["offset"]) < 0
+        if wrong.any():
+            slot = int(np.argmax(wrong)) + 1
+            raise Refused(
+                f"{self.path}: entry {slot} is out of order, so where an entry belongs is unknown; {MENDS}; "
+                "nothing was written"
+            )
+
+
+def load_index(path: str, base_offset: int | None = None, *, missing_is_fine: bool = False) -> IndexFile:
+    """Read an index that is to be changed. A base offset is asked for only where entries are relative to one.
+
+    Raises CannotRead, Refused (a link, see kidx.surgery.replace) and UsageError.
+    """
+    index_format = index_format_of(path)
+    data = read_whole(path)
+    if data is None and not missing_is_fine:
+        raise CannotRead(f"{path}: no such file; `kidx append --create` makes a new one")
+    return IndexFile(path, index_format, base_offset_of(path, base_offset), data)
