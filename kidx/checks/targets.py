@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import list_directory
+from kidx.evidence import absolute, is_directory, list_directory
 from kidx.logdir.names import parse_file_name
 
 
@@ -32,21 +31,21 @@ def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
     lone: dict[str, Target] = {}
     for path in paths:
         try:
-            is_directory = stat.S_ISDIR(os.stat(path).st_mode)
-        except OSError:
-            is_directory = False  # opening it will say what is wrong
-        if is_directory:
+            whole = is_directory(path)
+        except CannotRead:
+            whole = False  # opening it will say what is wrong
+        if whole:
             trees.setdefault(path, list(_below(path)))
         else:
             directory, name = os.path.split(path)
-            target = lone.setdefault(os.path.abspath(directory), Target(directory, {}))
+            target = lone.setdefault(absolute(directory), Target(directory, {}))
             if target.names is not None:
                 target.names.setdefault(name, path)
     seen: set[str] = set()
     every = [one for found in trees.values() for one in found] + list(lone.values())
     for one in sorted(every, key=_sort_key):
         if isinstance(one, Target):
-            key = os.path.abspath(one.directory)
+            key = absolute(one.directory)
             if key in seen:
                 continue
             if one.names is None:
@@ -56,7 +55,7 @@ def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
 
 def _sort_key(one: Target | CannotRead) -> tuple[str, bool]:
     """Whole directories before files asked for one by one, which they cover."""
-    return (os.path.abspath(one.directory) + "/", one.names is not None) if isinstance(one, Target) else ("", False)
+    return (absolute(one.directory) + "/", one.names is not None) if isinstance(one, Target) else ("", False)
 
 
 def _below(path: str) -> Iterator[Target | CannotRead]:

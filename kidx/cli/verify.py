@@ -63,11 +63,14 @@ def command(
     from kidx.cli import complain
     from kidx.cli.progress import Progress
     from kidx.cli.verdict import print_verdict
+    from kidx.evidence import is_uri
     from kidx.forks import cpu_count
 
     rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
     options = Options(base_offset=base_offset, live=live, rules=rules)
     asked = paths_from(paths, from_file)
+    if any(is_uri(path) for path in asked):
+        jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
     with Progress("checked") as progress:
         checked = check_all(targets_of(asked), options, jobs or min(2, cpu_count()), progress)
     for sentence in checked.unread:
