@@ -47,18 +47,22 @@ _LARGEST_OFFSET = 2**63 - 1
 
 # 20 digits and a suffix; KRaft snapshots add the epoch, tiered-storage caches (RemoteIndexCache) a segment's UUID.
 # Kept as text: re compiles and remembers them when a name needs them, and a look-up in a plainly named file needs none.
-_SEGMENT = r"(\d{20})(?:-(\d{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)"
-_TIERED = r"(\d+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)"
+_SEGMENT = r"([0-9]{20})(?:-([0-9]{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)"
+_TIERED = r"([0-9]+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)"
 _LOOSE = r".*?(\.(?:log|index|timeindex|txnindex|snapshot|checkpoint))((?:\.deleted|\.cleaned|\.swap)?)"
-_PARTITION = r"(?P<topic>.+?)-(?P<partition>\d+)(?:\.(?P<id>[0-9a-f]{32})-(?P<state>delete|future|stray))?"
+_PARTITION = r"(.+)-([0-9]+)(?:\.[0-9a-f]{32}-(delete|future|stray))?"
 
 
 class FileName(NamedTuple):
-    """What a data file's name says. `base_offset` is None where it holds none; `state` is "", ".deleted", ..."""
+    """What a data file's name says. `base_offset` is None where it holds none; `state` is "", ".deleted", ...
+
+    `tag` is what tells files of one base offset apart: a tiered segment's UUID, a KRaft snapshot's epoch; else "".
+    """
 
     kind: str
     base_offset: int | None
     state: str
+    tag: str = ""
 
 
 class PartitionName(NamedTuple):
@@ -74,10 +78,10 @@ def parse_file_name(path: str) -> FileName | None:
     name = os.path.basename(path)
     if name in _KIND_OF_NAME:
         return FileName(_KIND_OF_NAME[name], None, "")
-    digits, suffix, state = name[:20], name[20:], ""
+    digits, tag, suffix, state = name[:20], "", name[20:], ""
     if not (digits.isascii() and digits.isdigit() and suffix in _KIND_OF_SUFFIX):  # not the plain name of a segment's
         if (match := re.fullmatch(_SEGMENT, name)) or (match := re.fullmatch(_TIERED, name)):
-            digits, _, suffix, state = match.groups()
+            digits, tag, suffix, state = match.groups(default="")
         elif match := re.fullmatch(_LOOSE, name):
             digits, (suffix, state) = "", match.groups()
         else:
@@ -88,18 +92,14 @@ def parse_file_name(path: str) -> FileName | None:
     base_offset = int(digits) if digits else None
     if base_offset is not None and base_offset > _LARGEST_OFFSET:
         base_offset = None
-    return FileName(kind, base_offset, state)
+    return FileName(kind, base_offset, state, tag)
 
 
 def parse_partition_name(path: str) -> PartitionName | None:
     """The topic and partition that a directory's name says, or None. Topics may hold dashes, dots and digits."""
     name = os.path.basename(os.path.normpath(path))
-    whole = re.fullmatch(r"(.+)-(\d+)", name)
-    if whole:
-        return PartitionName(whole[1], int(whole[2]), "")
-    if match := re.fullmatch(_PARTITION, name):
-        return PartitionName(match["topic"], int(match["partition"]), match["state"] or "")
-    return None
+    match = re.fullmatch(_PARTITION, name)
+    return PartitionName(match[1], int(match[2]), match[3] or "") if match else None
 
 
 def index_format_of(path: str, kind: str | None = None) -> IndexFormat:
@@ -121,7 +121,7 @@ def base_offset_of(path: str, given: int | None = None) -> int:
     name = parse_file_name(path)
     if name is not None and name.base_offset is not None:
         return name.base_offset
-    digits = re.match(r"\d{20,}", os.path.basename(path))
+    digits = re.match("[0-9]{20}", os.path.basename(path))
     if digits:
         raise UsageError(
             f"{path}: the base offset in its name is beyond any offset ({_LARGEST_OFFSET}); give one with --base-offset"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, Evidence, absolute, exists, file_size, is_uri, list_directory, open_evidence
@@ -41,10 +42,10 @@ class DataFile:
 
 
 class Segment:
-    """The files of one base offset and state in one directory, by kind."""
+    """The files of one base offset, state and tag (FileName) in one directory, by kind."""
 
-    def __init__(self, directory: str, base_offset: int, state: str) -> None:
-        self.directory, self.base_offset, self.state = directory, base_offset, state
+    def __init__(self, directory: str, base_offset: int, state: str, tag: str = "") -> None:
+        self.directory, self.base_offset, self.state, self.tag = directory, base_offset, state, tag
         self.files: dict[str, DataFile] = {}
 
     def __repr__(self) -> str:
@@ -77,11 +78,11 @@ class Partition:
     @cached_property
     def all_segments(self) -> list[Segment]:
         """Every segment by base offset, those in a passing state (.deleted, .cleaned, .swap) after the living one."""
-        by_key: dict[tuple[int, str], Segment] = {}
+        by_key: dict[tuple[int, str, str], Segment] = {}
         for file in self.files:
             if file.name.base_offset is None:
                 continue
-            key = (file.name.base_offset, file.name.state)
+            key = (file.name.base_offset, file.name.state, file.name.tag)
             segment = by_key.get(key)
             if segment is None:
                 segment = by_key[key] = Segment(self.directory, *key)
@@ -119,25 +120,18 @@ class Partition:
         return False if looks_like_one else None
 
 
-def is_data_file(path: str) -> bool:
-    """Whether the name is one of Kafka's data files."""
-    return parse_file_name(path) is not None
-
-
 def expand(paths: Iterable[str]) -> Iterator[str]:
     """Path arguments with globs that the shell did not expand (quoted, or in a file) expanded, each once, in order.
 
-    Raises CannotRead for a path or pattern that nothing matches.
+    A pattern that nothing matches stays as it is, as in a shell: opening it will say that there is no such file.
     """
     seen: set[str] = set()
     for path in paths:
         matches = [path]
         if is_uri(path):
-            matches = _remote_matches(path)
+            matches = _remote_matches(path) or matches
         elif path != "-" and not os.path.lexists(path) and glob.has_magic(path):
-            matches = sorted(glob.glob(path, recursive=True))
-        if not matches:
-            raise CannotRead(f"{path}: no file matches this pattern")
+            matches = sorted(glob.glob(path, recursive=True)) or matches
         for match in matches:
             if match not in seen:
                 seen.add(match)
@@ -153,14 +147,35 @@ def _remote_matches(uri: str) -> list[str]:
     return sorted(glob_remote(uri))
 
 
-def partitions_below(path: str) -> Iterator[Partition]:
-    """Every directory at or below `path` that holds segment files, by path. Links to directories are not followed.
+class Listing(NamedTuple):
+    """A directory and its entries by name."""
 
-    Raises CannotRead for the first directory that cannot be listed.
+    directory: str
+    entries: Sequence[Entry]
+
+
+def walk(path: str) -> Iterator[Listing | CannotRead]:
+    """Every directory at or below `path`, parents first, then by name; and what cannot be listed.
+
+    Links to directories are not followed, so that there are no circles.
     """
-    entries = list_directory(path)
-    if any((name := parse_file_name(e.name)) and name.base_offset is not None for e in entries):
-        yield Partition(path)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from partitions_below(os.path.join(path, entry.name))
+    waiting = [path]
+    while waiting:
+        directory = waiting.pop()
+        try:
+            entries = list_directory(directory)
+        except CannotRead as e:
+            yield e
+            continue
+        yield Listing(directory, entries)
+        below = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+        waiting += [os.path.join(directory, name) for name in reversed(below)]
+
+
+def partitions_below(path: str) -> Iterator[Partition]:
+    """Every directory at or below `path` that holds segment files, by path. Raises CannotRead for one not listed."""
+    for found in walk(path):
+        if isinstance(found, CannotRead):
+            raise found
+        if any((name := parse_file_name(e.name)) and name.base_offset is not None for e in found.entries):
+            yield Partition(found.directory, found.entries)
