@@ -1,0 +1,95 @@
+"""Look-ups by the million: the slots and the page paths of Kafka's searches, as arrays.
+
+Equal to kidx.lookup.search, target by target, on every index whose numbers strictly rise; where they do not, a search
+may end anywhere, and only the plain one says where.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kidx.lookup.search import STANDARD, WARM
+from kidx.pages.geometry import PAGE_BYTES
+from kidx.pages.paths import PagePaths
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_ORDER_BITS = 32  # the low half of a packed sort key: which target it was
+
+
+class Found(NamedTuple):
+    """Where look-ups end: `slots` (int32, -1 none) are largest lower bounds, `paths` (int32) number rows of a
+    PagePaths' `pages`. Both have the shape of the targets.
+    """
+
+    slots: npt.NDArray[np.int32]
+    paths: npt.NDArray[np.int32]
+
+
+class ManyLookups:
+    """An ordered index's keys (or values), int64, shape (entries,), to be searched for arrays of targets.
+
+    Raises ValueError where the numbers do not strictly rise.
+    """
+
+    def __init__(self, numbers: npt.NDArray[np.int64], entry_bytes: int, warm_entries: int) -> None:
+        if (numbers[1:] <= numbers[:-1]).any():
+            raise ValueError("the numbers do not strictly rise, so where a search ends depends on its way")
+        self.entries, self._entry_bytes, self._warm_entries = len(numbers), entry_bytes, warm_entries
+        self._numbers = numbers
+        first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, 0)
+        self._low, self._high = first - 1, last + 1  # as good as anything before and past all
+        # Numbers as distances from _low: narrow ones sort and search twice as fast.
+        fits = self._high - self._low < 2**32 and self._low >= -(2**63) and self._high < 2**63
+        self._narrow = (numbers - self._low).astype(np.uint32) if fits else None
+        self._paths: dict[tuple[str, int], PagePaths] = {}
+
+    def paths(self, kind: str = WARM, page_bytes: int = PAGE_BYTES) -> PagePaths:
+        """The page paths of that search, made when first asked for."""
+        key = (kind, page_bytes)
+        if key not in self._paths:
+            warm_entries = None if kind == STANDARD else self._warm_entries
+            self._paths[key] = PagePaths(self.entries, self._entry_bytes, warm_entries, page_bytes)
+        return self._paths[key]
+
+    def look_up(self, targets: npt.NDArray[np.int64], kind: str = WARM, page_bytes: int = PAGE_BYTES) -> Found:
+        """Search for every target: int64, shape (n,), n < 2^32."""
+        paths = self.paths(kind, page_bytes)
+        if not self.entries:
+            return Found(np.full(len(targets), -1, np.int32), np.zeros(len(targets), np.int32))
+        numbers, sorted_targets, order = self._sorted(targets)
+        after = np.searchsorted(numbers, sorted_targets, side="right")  # the slot + 1, as PagePaths counts
+        equal = numbers.take(after - 1, mode="clip") == sorted_targets
+        found = np.where(equal & (after > 0), paths.exact.take(after), paths.between.take(after))
+        slots, numbers_of_paths = np.empty((2, len(targets)), np.int32)
+        slots[order] = after - 1
+        numbers_of_paths[order] = found
+        return Found(slots, numbers_of_paths)
+
+    def _sorted(self, targets: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """What to search in, the targets in order, and where each was: rising targets walk the index once."""
+        if self._narrow is None:
+            order = np.argsort(targets)
+            return self._numbers, targets[order], order
+        # One sort of (target, place) packed in 64 bits is several times faster than an argsort.
+        packed = (np.clip(targets, self._low, self._high) - self._low).view(np.uint64)
+        packed <<= np.uint64(_ORDER_BITS)
+        packed |= np.arange(len(targets), dtype=np.uint64)
+        packed.sort()
+        order = packed.astype(np.uint32)
+        packed >>= np.uint64(_ORDER_BITS)
+        return self._narrow, packed.astype(np.uint32), order
+
+    def upper(self, slots: npt.NDArray[np.int32], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The smallest upper bounds (-1 none) that belong to the lower bounds `slots`.
+
+        As in the plain search, a target equal to entry 0 gets slot 1.
+        """
+        if not self.entries:
+            return slots
+        exact = (slots > 0) & (self._numbers.take(slots, mode="clip") == targets)
+        upper = np.where(exact, slots, slots + 1).astype(np.int32)
+        return np.where(upper < self.entries, upper, np.int32(-1))
