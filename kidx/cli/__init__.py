@@ -60,6 +60,8 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit. Every failure is one sentence on standard error and a documented status."""
+    # numpy's linear algebra, which kidx never uses, would start a thread a core: a third of numpy's import.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):  # names and keys can hold any bytes, and terminals know few characters
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

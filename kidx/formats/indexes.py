@@ -6,7 +6,7 @@ stands here and nowhere else: KIP-1333 plans a 12-byte offset index entry withou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.fields import Field, RecordFormat
@@ -122,17 +122,22 @@ def extent_of(
     return Extent(0, slots * width, torn)
 
 
-def decode(index_format: IndexFormat, buffer: object, base_offset: int = 0) -> dict[str, npt.NDArray[np.int64]]:
+def decode(
+    index_format: IndexFormat, buffer: object, base_offset: int = 0, names: Collection[str] = ()
+) -> dict[str, npt.NDArray[np.int64]]:
     """Every whole entry of a buffer as int64 arrays, one a field, shape (entries,); nothing is judged.
 
     Where offsets are relative, `offset` (absolute) comes first. A torn last entry is left out: its bytes are no entry.
+    `names` picks fields, for those who do not need all.
     """
     import numpy as np
 
     view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
     count = len(view) // index_format.size
     raw = np.frombuffer(view[: count * index_format.size], dtype=index_format.dtype)
-    arrays = {f.name: raw[f.name].astype(np.int64) for f in index_format.fields}
-    if index_format.relative:
-        arrays = {"offset": arrays["relative_offset"] + base_offset, **arrays}
-    return arrays
+    wanted = names or ("offset", *(f.name for f in index_format.fields))
+    arrays = {}
+    if index_format.relative and "offset" in wanted:
+        arrays["offset"] = raw["relative_offset"].astype(np.int64)
+        arrays["offset"] += base_offset
+    return arrays | {f.name: raw[f.name].astype(np.int64) for f in index_format.fields if f.name in wanted}

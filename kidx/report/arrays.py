@@ -30,7 +30,9 @@ def write(out: IO[str], pieces: Iterable[bytes | memoryview]) -> None:
         return
     out.flush()
     for piece in pieces:
-        below.write(piece)
+        rest = memoryview(piece)
+        while rest:  # with PYTHONUNBUFFERED the stream below is a bare file, which may take less than all
+            rest = rest[below.write(rest) :]
     below.flush()
 
 

@@ -200,7 +200,8 @@ def _number(shape: int, values: Integers) -> tuple[bytes, list[_Store]]:
     """The template of a column's numbers, sign and all, and the stores that complete it."""
     digits, negative = shape >> 1, shape & 1
     low, high = sorted((abs(int(values.min())), abs(int(values.max()))))
-    text, stores = _split(_magnitudes(values), low, high, digits)
+    magnitudes = _magnitudes(values) if negative else values.view("u8")
+    text, stores = _split(magnitudes, low, high, digits)
     return b"-" * negative + text, stores
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from kidx.report import arrays
+from kidx.report.plain import plain
 from kidx.report.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
@@ -34,7 +35,7 @@ def iso_time(timestamp_ms: int | None) -> str | None:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
     except OverflowError:
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def with_iso(table: Table) -> Table:
@@ -118,7 +119,7 @@ def cell_text(kind: str, value: Any) -> str:
         import json
 
         return json.dumps(value, ensure_ascii=False)
-    return str(value)
+    return plain(str(value))
 
 
 def _text(table: Table, out: IO[str]) -> None:

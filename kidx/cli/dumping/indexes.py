@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-SMALL_ENTRIES = 20_000  # up to here plain Python is done before numpy is imported
+SMALL_ENTRIES = 100_000  # up to here plain Python is done before numpy is imported
 _BATCH_ENTRIES = 1 << 16
 _NATURAL = {"transaction_index": "last_offset"}  # what a bare number means; elsewhere the offset
 
@@ -59,14 +59,20 @@ class IndexReader:
                     offset -= 1 << 64
                 yield (slot, *fields[:at], offset, *fields[at:])
 
-    def arrays(self, slots: range) -> Iterator[tuple[npt.NDArray[np.int64], ...]]:
-        """Entries as int64 arrays, one a column, batch by batch."""
+    def arrays(self, slots: range, names: Sequence[str] = ()) -> Iterator[tuple[npt.NDArray[np.int64], ...]]:
+        """Entries as int64 arrays, one a column (those of `names`, else all), batch by batch."""
         import numpy as np
 
+        names = names or self.names
+        buffer = memoryview(bytearray(_BATCH_ENTRIES * self.format.size))
         for start in range(slots.start, slots.stop, _BATCH_ENTRIES):
             end = min(start + _BATCH_ENTRIES, slots.stop)
-            found = decode(self.format, self._read(start, end), self.base_offset)
-            yield (np.arange(start, end), *(found[name] for name in self.names[1:]))
+            part = buffer[: (end - start) * self.format.size]
+            self.evidence.read_into(start * self.format.size, part)
+            found = decode(self.format, part, self.base_offset, names)
+            if "slot" in names:
+                found["slot"] = np.arange(start, end)
+            yield tuple(found[name] for name in names)
 
     def _read(self, start: int, end: int) -> bytes:
         return self.evidence.read(start * self.format.size, (end - start) * self.format.size)

@@ -20,22 +20,23 @@ def shown_slots(reader: IndexReader) -> range:
 
 
 def _first_at_base(reader: IndexReader, slots: range) -> int:
-    column = reader.names.index("relative_offset")
     if reader.small:
+        column = reader.names.index("relative_offset")
         return next((row[0] for row in reader.rows(slots) if row[column] == 0), slots.stop)
-    for arrays in reader.arrays(slots):
-        at_base = arrays[column] == 0
-        if at_base.any():
-            return int(arrays[0][0] + at_base.argmax())
+    seen = slots.start
+    for (relative_offsets,) in reader.arrays(slots, ("relative_offset",)):
+        if not relative_offsets.all():
+            return seen + int((relative_offsets == 0).argmax())
+        seen += len(relative_offsets)
     return slots.stop
 
 
 def lines(reader: IndexReader, slots: range) -> Iterator[bytes | memoryview]:
     """The entries' lines."""
     names, form = INDEX_LINES[reader.format.kind]
-    columns = [reader.names.index(name) for name in names]
     if reader.small:
+        columns = [reader.names.index(name) for name in names]
         yield form.plain([row[c] for c in columns] for row in reader.rows(slots))
         return
-    for arrays in reader.arrays(slots):
-        yield from form.lines([arrays[c] for c in columns])
+    for arrays in reader.arrays(slots, names):
+        yield from form.lines(arrays)
