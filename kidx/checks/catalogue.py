@@ -215,8 +215,8 @@ _INDEX_ALONE = (
         ERROR,
         "Transactions' last offsets do not increase from entry to entry",
         "Not checked when loading. truncateTo stops at the first entry past its offset and may leave later ones "
-        "behind; a reader that stops at the first last-stable offset past its range may miss aborted transactions, and a "
-        "read_committed consumer gets their records.",
+        "behind; a reader that stops at the first last-stable offset past its range may miss aborted transactions, and "
+        "a read_committed consumer gets their records.",
         "A transaction gets its entry when its ABORT marker is appended, so the markers' offsets rise; a broker "
         "refuses anything else. Out of order means overwritten or patched. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
@@ -227,11 +227,11 @@ _INDEX_ALONE = (
         ERROR,
         "A transaction index entry's offsets contradict each other or the segment",
         "Every version checks at start that no last offset is below the base offset, and rebuilds the segment's "
-        "indexes if one is. The other offsets are believed: a wrong first or last offset hides records or shows aborted "
-        "ones to read_committed consumers.",
+        "indexes if one is. The other offsets are believed: a wrong first or last offset hides records or shows "
+        "aborted ones to read_committed consumers.",
         "A transaction's first offset is not after its last (its marker), the marker lies in this segment, and the "
-        "last stable offset was at most the one after the marker, and never fell. An entry that breaks one of these was "
-        "overwritten. " + _CONFIRM_BY_REBUILD,
+        "last stable offset was at most the one after the marker, and never fell. An entry that breaks one of these "
+        "was overwritten. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(

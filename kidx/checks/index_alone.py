@@ -6,6 +6,7 @@ A healthy chunk costs one read and four passes of numpy; only a chunk that fails
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.making import finding
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _CHUNK_ENTRIES = 1 << 15
 _OVERLAP = 64  # entries seen again with the next chunk, so that an order broken across the border has its neighbours
+_BUFFER_SLOTS = _CHUNK_ENTRIES + 2 * _OVERLAP
 _TAIL_READ_BYTES = 1 << 14
 _LARGEST_OFFSET = 2**63 - 1
 
@@ -111,8 +113,7 @@ class _Chunks:
     def __iter__(self) -> Iterator[tuple[int, int, int, memoryview]]:
         if not self.entries:
             return
-        slots = min(self.entries, _CHUNK_ENTRIES + 2 * _OVERLAP)
-        buffer = memoryview(_buffer(slots * self.width))[: slots * self.width]
+        buffer = memoryview(_buffer(_BUFFER_SLOTS * self.width, "bytes"))
         for start in range(0, self.entries, _CHUNK_ENTRIES):
             end = min(start + _CHUNK_ENTRIES, self.entries)
             first = max(0, start - _OVERLAP)
@@ -122,14 +123,10 @@ class _Chunks:
             yield start, end, first, view
 
 
-_buffers: list[bytearray] = []
-
-
-def _buffer(size: int) -> bytearray:
-    """One buffer a process, as large as the largest chunk asked for: a fleet has thousands of indexes."""
-    if not _buffers or len(_buffers[0]) < size:
-        _buffers[:] = [bytearray(size)]
-    return _buffers[0]
+@lru_cache(maxsize=8)
+def _buffer(size: int, purpose: str) -> bytearray:
+    """A buffer that every index of a process shares: fresh memory costs more than reading into it does."""
+    return bytearray(size)
 
 
 def _healthy_offsets(data: memoryview, from_start: bool, limit: int) -> bool:
@@ -140,12 +137,16 @@ def _healthy_offsets(data: memoryview, from_start: bool, limit: int) -> bool:
     """
     import numpy as np
 
-    entries = np.frombuffer(data, ">i8").astype(np.int64)
+    count = len(data) // 8
+    entries = np.frombuffer(_buffer(_BUFFER_SLOTS * 8, "entries"), np.int64)[:count]
+    np.copyto(entries, np.frombuffer(data, ">i8"))
     if int(entries.view(np.int32).min()) < 0 or int(entries[-1]) >> 32 >= limit:
         return False
     if from_start and not (entries[0] >> 32 > 0 and entries[0] & 0xFFFFFFFF > 0):
         return False
-    return len(entries) == 1 or int(np.diff(entries).view(np.int32).min()) > 0
+    rises = np.frombuffer(_buffer(_BUFFER_SLOTS * 8, "rises"), np.int64)[: count - 1]
+    np.subtract(entries[1:], entries[:-1], out=rises)
+    return count == 1 or int(rises.view(np.int32).min()) > 0
 
 
 def _healthy_times(data: memoryview, from_start: bool, limit: int) -> bool:
