@@ -118,7 +118,7 @@ def cell_text(kind: str, value: Any) -> str:
     if kind == TREE:
         import json
 
-        return json.dumps(value, ensure_ascii=False)
+        return plain(json.dumps(value, ensure_ascii=False))
     return plain(str(value))
 
 

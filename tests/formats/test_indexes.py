@@ -1,0 +1,120 @@
+"""The three index formats: one declaration each, and entries, zero tail and torn end told apart in any bytes."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kidx.formats.batches import BATCH_HEADER, MESSAGE_V0, MESSAGE_V1
+from kidx.formats.fields import RecordFormat
+from kidx.formats.indexes import (
+    INDEX_FORMATS,
+    OFFSET_INDEX,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    Extent,
+    IndexFormat,
+    decode,
+    extent_of,
+)
+from tests.support import FIXTURES
+
+formats = st.sampled_from(INDEX_FORMATS)
+record_formats = pytest.mark.parametrize(
+    "record", [*INDEX_FORMATS, BATCH_HEADER, MESSAGE_V0, MESSAGE_V1], ids=lambda record: record.name
+)
+
+
+def test_entry_sizes_and_warm_sections_are_kafkas() -> None:
+    assert [(f.kind, f.size, f.warm_entries) for f in INDEX_FORMATS] == [
+        ("offset_index", 8, 1024),
+        ("time_index", 12, 682),
+        ("transaction_index", 34, 240),
+    ]
+    assert [f.relative for f in INDEX_FORMATS] == [True, True, False]
+
+
+@record_formats
+def test_struct_dtype_and_spans_come_from_one_table(record: RecordFormat) -> None:
+    assert record.dtype.itemsize == record.size == record.struct.size
+    assert record.dtype.names == tuple(f.name for f in record.fields)
+    at = 0
+    for field in record.fields:
+        start, end = record.field_span(field.name)
+        assert (start, record.dtype.fields[field.name][1]) == (at, at)
+        assert (end - start) * 8 == int(field.type_name.lstrip("uint"))
+        at = end
+    assert at == record.size
+    with pytest.raises(KeyError):
+        record.field_span("no such field")
+
+
+def slow_extent(index: IndexFormat, data: bytes) -> Extent:
+    """The definition, entry by entry: whole slots, less the zero ones at the end."""
+    slots = [data[i : i + index.size] for i in range(0, len(data) - index.size + 1, index.size)]
+    entries = len(slots)
+    while entries and not any(slots[entries - 1]):
+        entries -= 1
+    return Extent(entries, (len(slots) - entries) * index.size, len(data) - len(slots) * index.size)
+
+
+@given(
+    formats,
+    st.lists(st.sampled_from([b"\0", b"\1", b"\0" * 11, b"\xff" * 9, b"\0" * 40]), max_size=60).map(b"".join),
+    st.sampled_from([1, 7, 8, 34, 100, 1 << 18]),
+)
+@example(OFFSET_INDEX, b"", 8)
+@example(OFFSET_INDEX, b"\0" * 7, 8)
+@example(TIME_INDEX, b"\0" * 12 + b"\1", 1)
+@example(TRANSACTION_INDEX, b"\1" + b"\0" * 100, 7)
+def test_the_extent_is_that_of_the_definition(index: IndexFormat, data: bytes, chunk_bytes: int) -> None:
+    def read(position: int, length: int) -> bytes:
+        return data[position : position + length]
+
+    assert extent_of(index, len(data), read, chunk_bytes=chunk_bytes) == slow_extent(index, data)
+
+
+def test_only_the_zero_tail_is_read() -> None:
+    data = b"\1" * 80_000 + b"\0" * 8_000
+    read_from = []
+
+    def read(position: int, length: int) -> bytes:
+        read_from.append(position)
+        return data[position : position + length]
+
+    assert extent_of(OFFSET_INDEX, len(data), read, chunk_bytes=4096) == (10_000, 8_000, 0)
+    assert min(read_from) >= 80_000 - 4096
+
+
+def test_a_reader_that_gives_less_ends_it() -> None:
+    assert extent_of(OFFSET_INDEX, 1 << 40, lambda position, length: b"").entries == 0
+
+
+@given(formats, st.binary(max_size=200), st.integers(0, 2**63 - 1 - 2**31))
+def test_decoding_takes_anything_and_leaves_a_torn_entry_out(index: IndexFormat, data: bytes, base: int) -> None:
+    arrays = decode(index, data, base)
+    rows = [index.struct.unpack_from(data, i) for i in range(0, len(data) - index.size + 1, index.size)]
+    for i, field in enumerate(index.fields):
+        assert arrays[field.name].tolist() == [row[i] for row in rows]
+        assert arrays[field.name].dtype == "int64"
+    if index.relative:
+        assert arrays["offset"].tolist() == [base + r for r in arrays["relative_offset"].tolist()]
+        assert next(iter(arrays)) == "offset"
+
+
+@pytest.mark.parametrize("buffer", [bytearray, memoryview, bytes])
+def test_decoding_takes_any_buffer(buffer: type) -> None:
+    data = struct.pack(">ii", 3, 77)
+    assert decode(OFFSET_INDEX, buffer(data), 100)["offset"].tolist() == [103]
+
+
+def test_an_index_that_a_broker_wrote() -> None:
+    path = FIXTURES / "kafka-4.3.1/clean/pages14-0/00000000000000000000.index"
+    data = path.read_bytes()
+    assert extent_of(OFFSET_INDEX, len(data), lambda at, n: data[at : at + n]) == (14 * 512, 0, 0)
+    arrays = decode(OFFSET_INDEX, data)
+    assert arrays["offset"][-1] == 14 * 512
+    assert (arrays["position"][1:] > arrays["position"][:-1]).all()
