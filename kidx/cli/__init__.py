@@ -26,27 +26,31 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
     "trim": ("kidx.cli.trim", "Cut off the zero tail of an index."),
     "resize": ("kidx.cli.resize", "Give an index another allocated size."),
+    "rebuild": ("kidx.cli.rebuild", "Make indexes anew from the log, as a broker's recovery does."),
     "undo": ("kidx.cli.undo", "Bring back a file as it was before kidx wrote it."),
+    "rocketmq": ("kidx.cli.rocketmq", "Read RocketMQ's store: the same questions, another system."),
     "completion": ("kidx.cli.completion", "Print the completion script of a shell."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called; help lists them from the table above."""
+    """A group whose commands are imported when they are called; help lists them from its table, COMMANDS' shape."""
+
+    table = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
-        module, _ = COMMANDS[cmd_name]
+        module, _ = self.table[cmd_name]
         command: click.Command = import_module(module).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
+            formatter.write_dl([(name, said) for name, (_, said) in self.table.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

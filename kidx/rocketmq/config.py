@@ -53,7 +53,9 @@ def read_config(path: str | None) -> StoreConfig:
     config = StoreConfig()
     if path is None:
         return config
-    for name, value in parse_properties_file(read_file(path, PROPERTIES_LIMIT_BYTES).decode("utf-8", "replace")).items():
+    for name, value in parse_properties_file(
+        read_file(path, PROPERTIES_LIMIT_BYTES).decode("utf-8", "replace")
+    ).items():
         if name == "messageIndexSafe":
             config.crash_safe_index = value == "true"
         elif name in _KEYS:

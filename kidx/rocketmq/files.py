@@ -38,7 +38,7 @@ class MappedFile:
     `patches` holds what a recovering broker would have written, by position; `path` is None for a file it would make.
     """
 
-    __slots__ = ("base", "first_made", "mtime_ms", "patches", "path", "size", "wrote", "_open")
+    __slots__ = ("_open", "base", "first_made", "mtime_ms", "patches", "path", "size", "wrote")
 
     def __init__(self, opened: OpenFiles, path: str | None, base: int, size: int, wrote: int) -> None:
         self._open, self.path, self.base, self.size, self.wrote = opened, path, base, size, wrote
@@ -128,7 +128,7 @@ def series_refusal(files: list[StoreFile], file_size: int, five: bool) -> tuple[
 
     A last file of 0 bytes is deleted by 5.x and refused by 4.x; any other length than the configured one is refused.
     """
-    kept = []
+    kept: list[StoreFile] = []
     for number, file in enumerate(files):
         if five and file.size == 0 and number == len(files) - 1:
             continue

@@ -1,4 +1,4 @@
-"""An IndexFile: a hash table on disk from topic#key to commit-log offsets. Searched, and filled in memory, as a broker does.
+"""An IndexFile: a hash table on disk from topic#key to commit-log offsets, searched and filled as a broker does.
 
 Source: org.apache.rocketmq.store.index.IndexFile and IndexHeader.
 """
@@ -28,6 +28,13 @@ class IndexEntry(NamedTuple):
 
 class IndexFile:
     """One index file, `slots` wide and `entries` deep: configuration that no file records. `path` None: in memory."""
+
+    begin_timestamp: int
+    end_timestamp: int
+    begin_offset: int
+    end_offset: int
+    used_slots: int
+    count: int
 
     def __init__(self, opened: OpenFiles, path: str | None, slots: int, entries: int) -> None:
         self.path, self.slots, self.entries = path, slots, entries
@@ -147,7 +154,7 @@ def _occurrences(opened: OpenFiles, path: str, wanted: bytes) -> Iterator[int]:
 
 
 def _chains_agree(opened: OpenFiles, path: str, slots: int, entries: int, most: int = 4096) -> bool:
-    """Whether the newest entries sit in the slots that their hashes say, each with an older one of its slot before it."""
+    """Whether the newest entries hang in the chains of the slots that their hashes say."""
     file = IndexFile(opened, path, slots, entries)
     expected: dict[int, int] = {}  # by slot: the entry that the one after it in the chain names
     for number in range(file.count - 1, max(0, file.count - 1 - most), -1):

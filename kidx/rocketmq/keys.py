@@ -8,7 +8,9 @@ MOST_ANSWERS = 64  # maxMsgsNumBatch
 FOREVER = 2**63 - 1
 
 
-def find_key(store: Store, topic: str, key: str, most: int = MOST_ANSWERS, begin: int = 0, end: int = FOREVER) -> list[int]:
+def find_key(
+    store: Store, topic: str, key: str, most: int = MOST_ANSWERS, begin: int = 0, end: int = FOREVER
+) -> list[int]:
     """Commit-log offsets of messages of a topic with that key, newest first, in [begin, end] (epoch ms).
 
     Only hashes are compared, as in the broker: another key of the same hash is among them. At most 64.

@@ -15,7 +15,7 @@ _BLANK = UNIT.struct.pack(0, PRE_BLANK_SIZE, 0)
 
 
 class ConsumeQueue(MappedFiles):
-    """One queue. `min_logic` is its min offset in bytes, `max_physical` the end of the last message it has a unit of."""
+    """One queue. `min_logic`: its min offset in bytes; `max_physical`: where the last message ends that has a unit."""
 
     unit_bytes = WIDTH
     kind = "simple"

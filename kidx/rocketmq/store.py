@@ -1,6 +1,6 @@
 """A store as a broker has it right after loading, recovery included, all in memory: the files stay as they are.
 
-Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore and IndexService of
+Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore, IndexService of
 RocketMQ 4.9.8 and 5.5.1. Queues are built when they are asked for: a look-up in one need not read a thousand others.
 """
 
@@ -18,7 +18,7 @@ from kidx.rocketmq.files import MappedFile, OpenFiles, series_refusal
 from kidx.rocketmq.formats import CHECKPOINT, MAGIC_V1, UNIT
 from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
-from kidx.rocketmq.messages import Blank, Broken, Message, recovers
+from kidx.rocketmq.messages import Broken, Message, recovers
 from kidx.rocketmq.queues import ConsumeQueue
 
 Queue = ConsumeQueue | BatchConsumeQueue
@@ -31,6 +31,13 @@ class DoesNotLoad(KidxError):
 
 class Checkpoint:
     """What the checkpoint file says; zeros where it is missing or short, as a broker takes it."""
+
+    physic_timestamp: int
+    logics_timestamp: int
+    index_timestamp: int
+    master_flushed_offset: int
+    confirm_offset: int
+    logics_offset: int
 
     def __init__(self, opened: OpenFiles, file: StoreFile | None) -> None:
         data = opened.get(file.path).read(0, CHECKPOINT.size) if file else b""
@@ -65,7 +72,8 @@ class Store:
         self.opened = OpenFiles()
         self.unclean = layout.abort is not None
         self.checkpoint = Checkpoint(self.opened, layout.checkpoint)
-        self._queues: dict[tuple[str, int], Queue] = {}
+        self._queues: dict[tuple[str, int], Queue] = {}  # recovered from their own files
+        self._ready: dict[tuple[str, int], Queue | None] = {}  # and brought in line with the commit log
         self.behaviour: Behaviour = behaviour_of(version, algorithm, five=False)
         if version is None:
             self.behaviour = behaviour_of(None, algorithm, self._five_wrote())
@@ -82,7 +90,12 @@ class Store:
         return self.behaviour.five
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
-        """A queue as the loaded store has it; None for one it does not know."""
+        """A queue as the loaded store has it; None for one it does not know. The same object each time."""
+        if (topic, queue_id) not in self._ready:
+            self._ready[topic, queue_id] = self._load_queue(topic, queue_id)
+        return self._ready[topic, queue_id]
+
+    def _load_queue(self, topic: str, queue_id: int) -> Queue | None:
         loaded = self._loaded_queue(topic, queue_id)
         requests = [r for r in self.dispatched if r.topic == topic and r.queue_id == queue_id and r.has_unit]
         if loaded is None and requests:
@@ -156,7 +169,7 @@ class Store:
         return 0
 
     def _may_start_at(self, file: MappedFile) -> bool:
-        """Whether recovery may begin with this file (isMappedFileMatchedRecover): its first message is known flushed."""
+        """Whether recovery may begin with this file (isMappedFileMatchedRecover): its start was flushed."""
         first = next((found for _, found in walk(file)), None)
         if not isinstance(first, Message) or first.store_timestamp == 0:
             return False
@@ -315,8 +328,3 @@ class Store:
             if file.path is not None:
                 ns = self._mtimes_ns.get(os.path.relpath(file.path, self.layout.root).replace(os.sep, "/"))
                 file.mtime_ms = (self.opened.get(file.path).mtime_ns if ns is None else ns) // 1_000_000
-
-
-def is_blank(found: object) -> bool:
-    """Whether a record closes its file."""
-    return isinstance(found, Blank)

@@ -1,4 +1,4 @@
-"""Which queue offset a broker gives for a time: the classic search (4.4 to 5.1.0), the current one, and the batch queue's.
+"""Which queue offset a broker gives for a time: classic search (4.4 to 5.1.0), current one, batch queues.
 
 Sources: ConsumeQueue.getOffsetInQueueByTime and MappedFileQueue.getMappedFileByTime of 4.9.8; ConsumeQueue.
 binarySearchInQueueByTime and getConsumeQueueMappedFileByTime of 5.5.1; BatchConsumeQueue.getOffsetInQueueByTime.
@@ -139,7 +139,9 @@ class Search:
             self._span_probes, self.probes = self.probes, []
         self.probes = [*self._span_probes, *self.probes]
         if boundary == LOWER:
-            return next((f for i, f in enumerate(files[:-1]) if self._spans[i][1] >= time), files[-1] if files else None)
+            return next(
+                (f for i, f in enumerate(files[:-1]) if self._spans[i][1] >= time), files[-1] if files else None
+            )
         return next((files[i] for i in range(len(files) - 1, -1, -1) if self._spans[i][0] <= time), None)
 
     def _span(self, file: MappedFile, newest: bool) -> tuple[int, int]:
@@ -153,7 +155,7 @@ class Search:
     def _probe(
         self, phase: str, file: MappedFile, position: int, limit: int, expired_unread: bool = False
     ) -> int | None:
-        """The store time a unit leads to; None, with no message read, for an expired one where the search skips those."""
+        """The store time a unit leads to; None where the search skips an expired one unread."""
         if position > limit or position < 0:
             raise JavaThrows("IllegalArgumentException", f"the min offset lies past what file {file.base:020d} holds")
         if position + _READ > limit:

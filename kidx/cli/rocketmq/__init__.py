@@ -1,0 +1,31 @@
+"""`kidx rocketmq`: the commands of RocketMQ's wing, each loaded when it is called."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import click
+
+from kidx.cli import LazyGroup
+
+
+class RocketmqGroup(LazyGroup):
+    """The wing's own table of commands."""
+
+    table: ClassVar[dict[str, tuple[str, str]]] = {
+        "dump": ("kidx.cli.rocketmq.dump", "Print what is in a store's file: queues, messages, index, checkpoint."),
+        "stat": ("kidx.cli.rocketmq.stat", "Measure a store on one screen: commit log, queues, index."),
+        "verify": ("kidx.cli.rocketmq.verify", "Check a store: every unit against the commit log."),
+        "lookup": ("kidx.cli.rocketmq.lookup", "Find a queue offset by time, a unit by offset, messages by key."),
+        "pull": ("kidx.cli.rocketmq.pull", "Batch a pull as the broker would, and say if it suggests the slave."),
+        "diff": ("kidx.cli.rocketmq.diff", "Hold a slave's commit log against its master's."),
+    }
+
+
+@click.group(cls=RocketmqGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def command() -> None:
+    """Read the store of a RocketMQ broker: commit log, consume queues, index files, checkpoint.
+
+    Nothing is written. STORE is the directory that holds commitlog and consumequeue; never let a broker load
+    evidence: loading truncates, deletes and, after a crash, writes. kidx answers as after that recovery, in memory.
+    """

@@ -1,0 +1,92 @@
+"""`kidx rocketmq lookup`: a queue offset by time, a unit by offset, messages by key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kidx.cli.options import format_option, iso_option
+from kidx.cli.rocketmq.options import broker_options, open_asked
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kidx rocketmq lookup store Orders 0 --time 1700000000000 --trace-pages
+  kidx rocketmq lookup store Orders 0 --time - --algorithm current --boundary upper < times
+  kidx rocketmq lookup store Orders 0 --offset 42
+  kidx rocketmq lookup store Orders --key order-1 --begin 1699990000000
+
+Exit status: 0 answered, 3 the real store would throw or not load: the answer is null, and the reason is said."""
+)
+@click.argument("root", metavar="STORE")
+@click.argument("topic")
+@click.argument("queue", type=click.IntRange(0, 2**31 - 1), required=False)
+@click.option("--time", "times", multiple=True, metavar="MS", help="Epoch milliseconds; `-`: a line each on stdin.")
+@click.option("--offset", "offsets", multiple=True, type=click.IntRange(0, 2**63 - 1), help="A queue offset.")
+@click.option("--key", "keys", multiple=True, help="A message key (KEYS or UNIQ_KEY; T#TAG for tags, 5.4.0 on).")
+@click.option(
+    "--algorithm",
+    type=click.Choice(["classic", "current"]),
+    help="The time search up to 5.1.0 (by file times), or since 5.1.1.  [default: as the broker's version]",
+)
+@click.option(
+    "--boundary",
+    type=click.Choice(["lower", "upper"]),
+    default="lower",
+    show_default=True,
+    help="current: the first message at or after the time, or the last at or before it.",
+)
+@click.option("--mtimes", metavar="FILE", help="File times for the classic search: path TAB nanoseconds, a line each.")
+@click.option("--max", "most", type=click.IntRange(1, 2**31 - 1), default=64, show_default=True, help="Answers a key.")
+@click.option("--begin", type=int, default=0, show_default=True, help="Keys: from this time, epoch ms.")
+@click.option("--end", type=int, default=2**63 - 1, help="Keys: up to this time, epoch ms.")
+@click.option("--trace-pages", is_flag=True, help="Show every probe and the pages it touches; Kafka's beside them.")
+@broker_options
+@format_option()
+@iso_option
+def command(
+    root: str,
+    topic: str,
+    queue: int | None,
+    times: tuple[str, ...],
+    offsets: tuple[int, ...],
+    keys: tuple[str, ...],
+    form: str,
+    iso: bool,
+    config: str | None,
+    commit_log: tuple[str, ...],
+    broker_version: str | None,
+    algorithm: str | None,
+    mtimes: str | None,
+    **asked: Any,
+) -> int:
+    """Ask STORE for TOPIC's queue QUEUE: by --time, by --offset, or TOPIC without a queue by --key."""
+    from kidx.cli import complain, exit_status
+    from kidx.cli.rocketmq.lookup_tables import key_table, offset_table, time_table
+    from kidx.errors import UsageError
+
+    if sum(map(bool, (times, offsets, keys))) != 1:
+        raise UsageError("ask one kind of question: --time, --offset or --key")
+    if (queue is None) != bool(keys):
+        raise UsageError("--key wants TOPIC alone; --time and --offset want TOPIC and QUEUE")
+    store = open_asked(root, config, commit_log, broker_version, algorithm=algorithm, mtimes=mtimes)
+    failed: list[str] = []
+    if keys:
+        table = key_table(store, topic, keys, asked["most"], asked["begin"], asked["end"])
+    elif offsets:
+        table = offset_table(store, topic, queue or 0, offsets)
+    else:
+        table = time_table(store, topic, queue or 0, times, asked["boundary"], asked["trace_pages"], failed)
+    if form == "text" and times and asked["trace_pages"]:
+        from kidx.report.rocketmq_screen import show_search
+
+        show_search(table)
+    else:
+        from kidx.report.render import render
+
+        render(table, form, iso=iso)
+    for sentence in failed:
+        complain(sentence)
+    return exit_status.UNREADABLE if failed else exit_status.CLEAN

@@ -1,0 +1,61 @@
+"""Options that several of the wing's commands share, and opening the store they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kidx.rocketmq.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def config_options(f: F) -> F:
+    """--config and --commit-log: what no file of the store records."""
+    f = click.option(
+        "--config",
+        metavar="FILE",
+        help="The broker's properties: file sizes, index slots and entries.  [default: inferred from the files]",
+    )(f)
+    return click.option(
+        "--commit-log",
+        "commit_log",
+        metavar="DIR",
+        multiple=True,
+        help="A directory of the commit log, where it is split over several disks; may be given again.",
+    )(f)
+
+
+def broker_options(f: F) -> F:
+    """--config, --commit-log and --broker-version: what a question to a loaded store needs."""
+    f = click.option(
+        "--broker-version",
+        metavar="X.Y.Z",
+        help="Which broker is asked.  [default: 4.9.8 or 5.5.1, as the store was written]",
+    )(f)
+    return config_options(f)
+
+
+def open_asked(
+    root: str,
+    config: str | None,
+    commit_log: tuple[str, ...],
+    broker_version: str | None,
+    *,
+    algorithm: str | None = None,
+    mtimes: str | None = None,
+) -> Store:
+    """The store that a command's options name, loaded as that broker loads it."""
+    from kidx.rocketmq.open import open_store
+
+    return open_store(
+        root,
+        config=config,
+        version=broker_version,
+        algorithm=algorithm,
+        mtimes=mtimes,
+        commit_log_dirs=commit_log,
+    )

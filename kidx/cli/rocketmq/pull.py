@@ -1,0 +1,77 @@
+"""`kidx rocketmq pull`: a pull as the broker would batch it."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli.options import format_option
+from kidx.cli.rocketmq.options import broker_options, open_asked
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kidx rocketmq pull store Orders 0 --offset 41 --memory 3435973836
+  kidx rocketmq pull store Orders 0 --offset 41 --physical-memory 8589934592 --format jsonl
+
+The broker suggests the slave when more of the commit log lies behind the last message pulled than it counts as being
+in memory: accessMessageInMemoryMaxRatio (40) percent of the machine's. It then answers with the slave's address only
+if slaveReadEnable is set."""
+)
+@click.argument("root", metavar="STORE")
+@click.argument("topic")
+@click.argument("queue", type=click.IntRange(0, 2**31 - 1))
+@click.option("--offset", type=click.IntRange(0, 2**63 - 1), required=True, help="The queue offset to pull from.")
+@click.option("--max-messages", "most", type=click.IntRange(1, 2**31 - 1), default=32, show_default=True)
+@click.option("--memory", type=click.IntRange(0, 2**63 - 1), help="Bytes that the broker counts as in memory.")
+@click.option("--physical-memory", type=click.IntRange(0, 2**63 - 1), help="The machine's; the ratio makes --memory.")
+@broker_options
+@format_option()
+def command(
+    root: str,
+    topic: str,
+    queue: int,
+    offset: int,
+    most: int,
+    memory: int | None,
+    physical_memory: int | None,
+    config: str | None,
+    commit_log: tuple[str, ...],
+    broker_version: str | None,
+    form: str,
+) -> int:
+    """Pull from TOPIC's queue QUEUE of STORE, and say whether the broker would send the next pull to a slave."""
+    from kidx.cli import complain, exit_status
+    from kidx.errors import UsageError
+    from kidx.report.table import BOOL, INT, TEXT, Column, Table
+    from kidx.rocketmq.java import JavaThrows
+    from kidx.rocketmq.pull import Pull, pull
+
+    if (memory is None) == (physical_memory is None):
+        raise UsageError("the slave is suggested by memory: give either --memory or --physical-memory, in bytes")
+    store = open_asked(root, config, commit_log, broker_version)
+    if memory is None:
+        memory = int((physical_memory or 0) * (store.config.in_memory_ratio / 100.0))
+    found, why = None, None
+    try:
+        found = pull(store, topic, queue, offset, most, memory)
+    except JavaThrows as e:
+        why = str(e)
+        complain(f"{topic}/{queue} from {offset}: {e}")
+    kinds = {"status": TEXT, "suggest_slave": BOOL, "stopped_by": TEXT}
+    names = list(Pull.__dataclass_fields__)
+    columns = [Column("topic", TEXT), Column("queue"), Column("offset")]
+    columns += [Column(name, kinds.get(name, INT)) for name in names]
+    columns += [Column("commit_log_end"), Column("broker_version", TEXT), Column("why", TEXT)]
+    values = [getattr(found, name, None) for name in names]
+    row = [topic, queue, offset, *values, store.end, str(store.behaviour), why]
+    table = Table("kidx.rocketmq_pull.v1", columns, [row])
+    if form == "text":
+        from kidx.report.rocketmq_screen import show_pull
+
+        show_pull(table)
+    else:
+        from kidx.report.render import render
+
+        render(table, form)
+    return exit_status.CLEAN if found else exit_status.UNREADABLE
