@@ -5,7 +5,7 @@ A healthy chunk costs one read and four passes of numpy; only a chunk that fails
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,17 +28,19 @@ _TAIL_READ_BYTES = 1 << 14
 _LARGEST_OFFSET = 2**63 - 1
 
 
+UNKNOWN_STOP = "whether its broker still writes to it, its surroundings do not tell"
+
+
 class IndexFacts(NamedTuple):
     """What is known about an index from its surroundings.
 
-    `next_base_offset` is the first offset that cannot be in this segment, None where nobody knows. `zero_tail` is the
-    severity of preallocation here, and `zero_tail_why` says why.
+    `next_base_offset` is the first offset that cannot be in this segment, None where nobody knows. `zero_tail` tells
+    the severity of preallocation here and why; it is asked only where there is some.
     """
 
     base_offset: int
     next_base_offset: int | None = None
-    zero_tail: str = NOTE
-    zero_tail_why: str = "whether its broker still writes to it, its surroundings do not tell"
+    zero_tail: Callable[[], tuple[str, str]] = lambda: (NOTE, UNKNOWN_STOP)
 
 
 def check_index(evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent) -> Iterator[Finding]:
@@ -77,14 +79,15 @@ def check_extent(evidence: Evidence, index_format: IndexFormat, facts: IndexFact
     """The zero tail and the torn entry."""
     end_of_entries = extent.entries * index_format.size
     if extent.zero_tail_bytes:
+        severity, why = facts.zero_tail()
         yield finding(
             "KX110",
             evidence.path,
-            f"{end_of_entries:,} of {evidence.size:,} bytes used, the rest preallocated: {facts.zero_tail_why}",
+            f"{end_of_entries:,} of {evidence.size:,} bytes used, the rest preallocated: {why}",
             span=(end_of_entries, end_of_entries + extent.zero_tail_bytes),
             expected=end_of_entries,
             found=evidence.size,
-            severity=facts.zero_tail,
+            severity=severity,
         )
     if extent.torn_bytes:
         whole = evidence.size - extent.torn_bytes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bisect
 import os
-from functools import cached_property
+from functools import cached_property, partial
 
-from kidx.checks.index_alone import IndexFacts
+from kidx.checks.index_alone import UNKNOWN_STOP, IndexFacts
 from kidx.checks.options import Options
 from kidx.findings import NOTE, WARNING
 from kidx.logdir.names import base_offset_of
@@ -45,7 +45,7 @@ class Surroundings:
         if is_tiered(file) or file.name.base_offset is None:
             return IndexFacts(base)
         next_base = None if file.name.state in _MERGING else self.next_base_offset(base)
-        return IndexFacts(base, next_base, *self._zero_tail(file, base))
+        return IndexFacts(base, next_base, partial(self._zero_tail, file, base))
 
     def next_base_offset(self, base: int) -> int | None:
         """The base offset of the segment after the one at `base`, or None."""
@@ -64,7 +64,7 @@ class Surroundings:
         if self.is_active(base):
             return NOTE, "this segment is active"
         if self.stopped_cleanly is None:
-            return NOTE, "whether its broker still writes to it, its surroundings do not tell"
+            return NOTE, UNKNOWN_STOP
         if not self.stopped_cleanly:
             return NOTE, "the broker is running, or did not stop cleanly"
         return WARNING, "but the segment is not active and the broker stopped cleanly, so nobody will trim it"
