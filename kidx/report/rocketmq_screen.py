@@ -36,7 +36,7 @@ def _search_lines(row: Row) -> Iterator[str]:
     yield f"{row['topic']}/{row['queue']} at {row['time']} -> {answer}   ({row['algorithm']} search{boundary})"
     probes = row["probes"]
     if probes:
-        yield f"{'step':>5}  {'phase':<6}  {'unit':>10}  {'commit log':>14}  {'store time':>14}  queue pages | log pages"
+        yield f"{'step':>5}  {'phase':<6}  {'unit':>10}  {'commit log':>14}  {'store time':>14}  pages: queue | log"
     for step, probe in enumerate(probes, 1):
         time = "expired" if probe["timestamp"] is None else probe["timestamp"]
         yield (
@@ -70,7 +70,7 @@ def _pull_lines(row: Row) -> Iterator[str]:
         yield f"{place}: {row['why']}"
         return
     yield f"{place}: {row['status']}, next offset {row['next_offset']}   (broker {row['broker_version']})"
-    yield f"  the queue serves {row['min_offset']} up to {row['max_offset']}; the commit log ends at {row['commit_log_end']}"
+    yield f"  queue: {row['min_offset']} up to {row['max_offset']}; the commit log ends at {row['commit_log_end']}"
     stopped = f"; stopped by {row['stopped_by']}" if row["stopped_by"] else ""
     yield f"  {_count(row['messages'], 'message')}, {row['bytes']} bytes{stopped}"
     if row["behind_bytes"] is None:
