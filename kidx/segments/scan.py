@@ -1,119 +1,184 @@
-"""Scanning a whole log: every batch's header, every CRC, in bounded memory."""
+"""Scanning a whole log: every batch's header, every CRC, in bounded memory, as fast as the log's shape allows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from fastcrc.crc32 import iscsi as crc32c
+
 from kidx.evidence import Evidence
-from kidx.formats.batches import CRC_START, LEGACY_CRC_START, Batch
-from kidx.segments.walk import Ending, walk
+from kidx.formats.batches import (
+    CRC_START,
+    HEADER_BYTES,
+    LEGACY_CRC_START,
+    OVERHEAD_BYTES,
+    PREFIX,
+    PREFIX_BYTES,
+    SMALLEST_ENTRY,
+    fault_at,
+    parse_batch,
+)
+from kidx.segments.walk import END, Ending, ending_of
 from kidx.segments.windows import Window
 
 if TYPE_CHECKING:
+    from kidx.segments.block import Block
     from kidx.segments.windows import Ints
 
-WINDOW_BYTES = 2 << 20
-_PIECE_BYTES = 1 << 20
+    IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
+
+DENSE_BYTES = 8192  # average batch size below which arrays and chained CRCs win over a plain loop
+_PLAIN_BUFFER_BYTES = 512 << 10
+_PLAIN_WINDOW_BATCHES = 1024
+_PLAIN_WINDOW_BYTES = 32 << 20
+_FIRST_LOOK_BATCHES = 16
 
 
 class Scan(Iterator[Window]):
-    """The windows of a log. When they have ended, `ending` says how; `position` is the byte up to which they came."""
+    """The windows of a log. When they have ended, `ending` says how; `position` is the byte up to which they came.
 
-    def __init__(self, windows: Iterator[Window]) -> None:
-        self._windows = windows
+    A window's buffer is good until the next window is asked for; its headers and columns stay.
+    """
+
+    def __init__(
+        self, evidence: Evidence, index_positions: IndexPositions, start: int, end: int, check_crc: bool, hold: bool
+    ) -> None:
+        self.evidence, self.end, self.check_crc, self.hold = evidence, end, check_crc, hold
+        self.position = start
         self.ending: Ending | None = None
-        self.position = 0
+        self._index_positions = index_positions
+        self._block: Block | None = None
+        self._plain = _PlainReader(evidence, end, check_crc)
+        self._dense = hold
+        self._most_batches = _FIRST_LOOK_BATCHES  # of a plain window; small at first, to see how large batches are
 
     def __next__(self) -> Window:
-        return next(self._windows)
+        if self.ending is not None:
+            raise StopIteration
+        window = self._next_window()
+        if window is None:
+            raise StopIteration
+        self.position = window.end
+        return window
+
+    def _next_window(self) -> Window | None:
+        position = self.position
+        head = self.evidence.read(position, min(HEADER_BYTES, self.end - position))
+        remaining = self.end - position
+        if remaining <= 0:
+            self.ending = Ending(END, position)
+            return None
+        if fault := fault_at(head, 0, remaining):
+            self.ending = ending_of(self.evidence, position, self.end, fault.torn, fault.why, fault.missing_bytes)
+            return None
+        first = parse_batch(head, 0, position)
+        if self._dense and first.magic == 2:
+            block = self._open_block()
+            if first.size <= block.capacity:
+                window = block.window(position, self.end)
+                self._dense = self.hold or (window.end - window.start) < len(window) * DENSE_BYTES
+                return window
+        window = self._plain.window(position, self._most_batches)
+        self._dense = self.hold or (window.end - window.start) < len(window) * DENSE_BYTES
+        self._most_batches = _PLAIN_WINDOW_BATCHES
+        return window
+
+    def _open_block(self) -> Block:
+        """The block, made when it is first needed: a log of large batches is scanned without numpy."""
+        if self._block is None:
+            from kidx.segments.block import Block
+
+            given = self._index_positions() if callable(self._index_positions) else self._index_positions
+            self._block = Block(self.evidence, given, self.check_crc, self.hold)
+        return self._block
 
 
 def scan(
     evidence: Evidence,
-    index_positions: Sequence[int] | Ints | None = None,
+    index_positions: IndexPositions = None,
     *,
     start: int = 0,
     end: int | None = None,
     check_crc: bool = True,
+    hold: bool = False,
 ) -> Scan:
-    """Every batch from the batch boundary `start` to `end` (default: the file's), in windows of about 2 MiB.
+    """Every batch from the batch boundary `start` to `end` (default: the file's), in windows of a few MiB at most.
 
-    `index_positions` are the offset index's positions, in any state: they serve as parallel starting points and are
-    believed only where batches meet them. Damage is no error: a wrong CRC is in the window, a broken structure ends the
-    scan, and `ending` says where and how. Raises CannotRead and its children where the file cannot be read.
+    `index_positions` are the offset index's positions, in any order and state, or a function that gives them, called
+    only if they are of use. They serve as parallel starting points and are believed only where batches meet them.
+    `hold` keeps each window's bytes at hand for `decode_window`. Damage is no error: a wrong CRC is in the window, a
+    broken structure ends the scan, and `ending` says where and how; an entry that crosses `end` is torn there.
+    Raises CannotRead and its children where the file cannot be read.
     """
-    result = Scan(iter(()))
-    result._windows = _windows(result, evidence, start, evidence.size if end is None else end, check_crc)
-    return result
+    return Scan(evidence, index_positions, start, evidence.size if end is None else end, check_crc, hold)
 
 
-def _windows(result: Scan, evidence: Evidence, start: int, end: int, check_crc: bool) -> Iterator[Window]:
-    steps = walk(evidence, start, end)
-    group: list[Batch] = []
-    result.position = start
-    for batch in steps:
-        if group and batch.next_position - group[0].position > WINDOW_BYTES:
-            yield _window(evidence, group, check_crc)
-            group = []
-        group.append(batch)
-        result.position = steps.position
-    if group:
-        yield _window(evidence, group, check_crc)
-    result.ending = steps.ending
+class _PlainReader:
+    """Entries of any format one after another, their CRCs taken piece by piece: no size needs more memory."""
 
+    def __init__(self, evidence: Evidence, end: int, check_crc: bool) -> None:
+        self._evidence, self._end, self._check_crc = evidence, end, check_crc
+        self._buffer: memoryview | None = None
+        self._at = self._filled_to = 0  # the buffer holds these bytes of the file
 
-def _window(evidence: Evidence, group: list[Batch], check_crc: bool) -> Window:
-    start, end = group[0].position, group[-1].next_position
-    buffer = memoryview(evidence.read(start, end - start))
-    bad = [i for i, b in enumerate(group) if not crc_holds(b, buffer[b.position - start : b.next_position - start])]
-    headers = b"".join(b.header_bytes() for b in group)
-    return Window(start, end, [b.position for b in group], headers, bad if check_crc else None, buffer)
+    def window(self, position: int, most_batches: int) -> Window:
+        """The entries from `position` on, at least one; it ends at a fault, or when it has become large enough."""
+        start = position
+        positions: list[int] = []
+        bad: list[int] = []
+        headers = bytearray()
+        stop = min(self._end, start + _PLAIN_WINDOW_BYTES)
+        while position < stop and len(positions) < most_batches:
+            remaining = self._end - position
+            buffer, at = self._header_at(position, min(remaining, HEADER_BYTES))
+            if remaining < PREFIX_BYTES:
+                break
+            _, length, _, magic = PREFIX.unpack_from(buffer, at)
+            size = length + OVERHEAD_BYTES
+            if size < SMALLEST_ENTRY.get(magic, 1 << 62) or size > remaining:
+                break
+            if magic == 2:
+                headers += buffer[at : at + HEADER_BYTES]
+                crc = int.from_bytes(buffer[at + 17 : at + 21], "big")
+            else:
+                batch = parse_batch(buffer, at, position)
+                headers += batch.header_bytes()
+                crc = batch.crc
+            if self._check_crc and self._crc(position, size, magic) != crc:
+                bad.append(len(positions))
+            positions.append(position)
+            position += size
+        return Window(start, position, positions, headers, bad if self._check_crc else None, None)
 
+    def _header_at(self, position: int, length: int) -> tuple[memoryview, int]:
+        """The buffer with `length` bytes from `position`, and where in it they are."""
+        if not self._at <= position or position + length > self._filled_to:
+            if self._check_crc:
+                self._fill(position)
+            else:  # headers are all that is wanted
+                self._buffer = memoryview(self._evidence.read(position, length))
+                self._at, self._filled_to = position, position + length
+        assert self._buffer is not None
+        return self._buffer, position - self._at
 
-def crc_holds(batch: Batch, entry: bytes | memoryview) -> bool:
-    """Whether an entry (all its bytes) has the CRC that its header claims: CRC-32C in v2, CRC-32 in v0 and v1."""
-    if batch.magic == 2:
-        from fastcrc.crc32 import iscsi
+    def _crc(self, position: int, size: int, magic: int) -> int:
+        """The CRC of the entry's protected bytes, the buffer refilled as it goes on."""
+        function = crc32c if magic == 2 else zlib.crc32
+        at, end = position + (CRC_START if magic == 2 else LEGACY_CRC_START), position + size
+        crc = 0
+        while at < end:
+            if at >= self._filled_to:
+                self._fill(at)
+            assert self._buffer is not None
+            upto = min(end, self._filled_to)
+            crc = function(self._buffer[at - self._at : upto - self._at], crc)
+            at = upto
+        return int(crc)
 
-        return int(iscsi(entry[CRC_START:])) == batch.crc
-    import zlib
-
-    return zlib.crc32(entry[LEGACY_CRC_START:]) == batch.crc
-
-
-def resume(evidence: Evidence, position: int, end: int | None = None) -> int | None:
-    """Where batches go on behind a place that is no batch: the next entry at or after `position` whose CRC holds."""
-    end = evidence.size if end is None else end
-    while position < end:
-        data = evidence.read(position, min(_PIECE_BYTES, end - position))
-        at = data.find(b"\x02", 16)
-        while at >= 0:
-            candidate = position + at - 16
-            steps = walk(evidence, candidate, end)
-            batch = next(steps, None)
-            plausible = batch is not None and batch.magic == 2 and batch.base_offset >= 0 and batch.size < 1 << 28
-            if batch is not None and plausible and crc_holds(batch, evidence.read(candidate, batch.size)):
-                return candidate
-            at = data.find(b"\x02", at + 1)
-        if len(data) < _PIECE_BYTES:
-            return None
-        position += len(data) - 16
-    return None
-
-
-def parts(evidence: Evidence, index_positions: Sequence[int] | Ints | None, count: int) -> list[tuple[int, int]]:
-    """Up to `count` byte ranges that together are the whole log, cut where the index says that batches start.
-
-    A range's scan must end with END exactly at its end, else the index lies there and the log is to be scanned whole.
-    """
-    if count <= 1 or index_positions is None or not len(index_positions):
-        return [(0, evidence.size)]
-    inside = sorted({int(p) for p in index_positions if 0 < p < evidence.size})
-    cuts = [0]
-    for part in range(1, count):
-        wanted = evidence.size * part // count
-        cut = next((p for p in inside if p >= wanted), evidence.size)
-        if cuts[-1] < cut < evidence.size:
-            cuts.append(cut)
-    return list(zip(cuts, [*cuts[1:], evidence.size], strict=True))
+    def _fill(self, position: int) -> None:
+        if self._buffer is None:
+            self._buffer = memoryview(bytearray(_PLAIN_BUFFER_BYTES))
+        came = self._evidence.read_into(position, self._buffer[: min(_PLAIN_BUFFER_BYTES, self._end - position)])
+        self._at, self._filled_to = position, position + came
