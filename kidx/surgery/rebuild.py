@@ -1,0 +1,194 @@
+"""Rebuilding the indexes of segments, partitions and log dirs from their logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
+from kidx.evidence import open_evidence, read_file
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode
+from kidx.formats.producer_snapshot import parse_snapshot
+from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
+from kidx.logdir.tree import Partition, Segment, partitions_below
+from kidx.segments.scan import scan
+from kidx.surgery.append import DEFAULT_MAX_INDEX_SIZE
+from kidx.surgery.recovered_transactions import OpenTransactions, RecoveredTransactions
+from kidx.surgery.recovery import DEFAULT_INDEX_INTERVAL, Recovered, recover
+from kidx.surgery.replace import Change, read_whole
+
+if TYPE_CHECKING:
+    from kidx.segments.windows import Ints
+
+_SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
+
+
+class Target(NamedTuple):
+    """A segment to rebuild; `below` is where its files go under an output directory."""
+
+    partition: Partition
+    segment: Segment
+    below: str
+
+
+class Rebuilt(NamedTuple):
+    """A segment's new indexes. `log_path` is its log's; `new` holds the bytes by kind, a transaction index only where
+    there is one. `said` tells what a reader must know: where the log breaks off, how transactions were found.
+    """
+
+    target: Target
+    log_path: str
+    recovered: Recovered
+    new: dict[str, bytes]
+    said: str
+
+
+def targets_of(path: str) -> Iterator[Target]:
+    """The segments that a path stands for: a segment's .log or index, a partition, or a tree of partitions.
+
+    Raises UsageError for a path that is none of these, CannotRead for one that is not there.
+    """
+    if os.path.isdir(path):
+        yield from _targets_below(path)
+        return
+    name = parse_file_name(path)
+    if name is None or name.base_offset is None or name.kind not in (LOG, *_SUFFIXES):
+        raise UsageError(f"{path}: neither a segment (a .log or one of its indexes) nor a directory of segments")
+    partition = Partition(os.path.dirname(path) or ".")
+    for segment in partition.segments:
+        if segment.base_offset == name.base_offset:
+            yield Target(partition, segment, _name_of(partition.directory))
+            return
+    raise CannotRead(f"{path}: its segment has no .log there, and indexes are rebuilt from the log alone")
+
+
+def _targets_below(path: str) -> Iterator[Target]:
+    found = False
+    for partition in partitions_below(path):
+        inside = os.path.relpath(partition.directory, path)
+        below = _name_of(path) if inside == "." else inside
+        for segment in partition.segments:
+            found = True
+            yield Target(partition, segment, below)
+    if not found:
+        raise CannotRead(f"{path}: no segment (a .log file) in or below it")
+
+
+def _name_of(directory: str) -> str:
+    return os.path.basename(os.path.abspath(directory))
+
+
+def rebuild(
+    target: Target, interval_bytes: int = DEFAULT_INDEX_INTERVAL, max_index_size: int = DEFAULT_MAX_INDEX_SIZE
+) -> Rebuilt:
+    """Work out a segment's indexes from its log and the producer state before it; nothing is written.
+
+    Raises CannotRead for the log, Refused where an index would have more entries than `max_index_size` bytes hold:
+    recovery fails there too.
+    """
+    segment = target.segment
+    state = _StateBefore(target.partition, segment)
+    log_path = segment.files[LOG].path
+    with open_evidence(log_path) as log:
+        transactions = RecoveredTransactions(state.open_transactions)
+        recovered = recover(log, segment.base_offset, interval_bytes, transactions, _positions(segment))
+        size = log.size
+    _refuse_overfull(log_path, OFFSET_INDEX, recovered.offset_index, max_index_size)
+    _refuse_overfull(log_path, TIME_INDEX, recovered.time_index, max_index_size)
+    new = {OFFSET: recovered.offset_index, TIME: recovered.time_index}
+    if recovered.transaction_index or TRANSACTION in segment.files:
+        new[TRANSACTION] = recovered.transaction_index
+    said = [] if recovered.broken is None else [_breaks_off(recovered, size)]
+    return Rebuilt(target, log_path, recovered, new, "; ".join(said + state.said))
+
+
+def changes_in_place(rebuilt: Rebuilt) -> Iterator[Change]:
+    """The changes that put the new indexes where the segment's are. Raises Refused for a link."""
+    stem = os.path.splitext(rebuilt.log_path)[0]
+    for kind, data in rebuilt.new.items():
+        path = stem + _SUFFIXES[kind]
+        yield Change(path, "rebuild", read_whole(path), data)
+
+
+def changes_apart(rebuilt: Rebuilt, output: str) -> Iterator[Change]:
+    """The changes that put the new indexes under an output directory."""
+    stem = os.path.join(output, rebuilt.target.below, os.path.basename(os.path.splitext(rebuilt.log_path)[0]))
+    for kind, data in rebuilt.new.items():
+        if data or kind != TRANSACTION:  # Kafka makes a transaction index with its first entry
+            yield Change(stem + _SUFFIXES[kind], "rebuild", None, data)
+
+
+def _breaks_off(recovered: Recovered, size: int) -> str:
+    left = size - recovered.valid_bytes
+    return (
+        f"the log breaks off at byte {recovered.valid_bytes}: {recovered.broken}; indexed up to there "
+        f"({recovered.batches:,} batches), the {left:,} bytes after it left alone (recovery would cut them off)"
+    )
+
+
+def _refuse_overfull(log_path: str, index_format: IndexFormat, data: bytes, max_index_size: int) -> None:
+    """Raises Refused where there are more entries than an index of that size holds: recovery's appends fail there."""
+    entries, room = len(data) // index_format.size, max_index_size // index_format.size
+    if entries > room:
+        raise Refused(
+            f"{log_path}: its {index_format.name} would have {entries:,} entries, and {max_index_size} bytes hold "
+            f"{room:,}; a larger --index-interval-bytes makes fewer, a larger --max-index-size holds more"
+        )
+
+
+def _positions(segment: Segment) -> Ints | None:
+    """The positions of the index that is there, as starting points for reading the log; damaged ones do no harm."""
+    file = segment.file(OFFSET)
+    if file is None:
+        return None
+    try:
+        return decode(OFFSET_INDEX, read_file(file.path))["position"]
+    except KidxError:
+        return None
+
+
+class _StateBefore:
+    """The transactions that were open when a segment began, and in `said` how that was found out.
+
+    As a broker does at start (UnifiedLog.rebuildProducerState): from the producer snapshot of that offset, else from
+    the newest sound one before it and the batches in between, else from all batches before.
+    """
+
+    def __init__(self, partition: Partition, segment: Segment) -> None:
+        self._partition, self._segment = partition, segment
+        self.said: list[str] = []
+
+    def open_transactions(self) -> OpenTransactions:
+        """The first offset of the open transaction of each producer that has one."""
+        base = self._segment.base_offset
+        start, found = self._newest_snapshot()
+        earlier = [s for s in self._partition.segments if s.base_offset < base]
+        replayed = [s for s, following in pairwise([*earlier, self._segment]) if following.base_offset > start]
+        if start == base or not replayed:
+            return found
+        state = RecoveredTransactions(lambda: found)
+        for segment in replayed:
+            with segment.files[LOG].open() as log:
+                for window in scan(log, check_crc=False):
+                    state.add(log, window, len(window), from_offset=start)
+        self.said.append(
+            f"there is no sound producer snapshot of offset {base}, so open transactions were found by reading "
+            f"{len(replayed)} earlier segment{'' if len(replayed) == 1 else 's'}"
+        )
+        return state.open_after()
+
+    def _newest_snapshot(self) -> tuple[int, OpenTransactions]:
+        """The newest sound snapshot up to the segment's base offset: its offset (-1: none), its open transactions."""
+        snapshots = [s for s in self._partition.all_segments if not s.state and PRODUCER_SNAPSHOT in s.files]
+        for candidate in reversed([s for s in snapshots if s.base_offset <= self._segment.base_offset]):
+            path = candidate.files[PRODUCER_SNAPSHOT].path
+            try:
+                snapshot = parse_snapshot(read_file(path))
+            except WrongFormat:
+                continue
+            if snapshot.crc_ok:
+                opened = {p.producer_id: p.current_txn_first_offset for p in snapshot.producers}
+                return candidate.base_offset, {i: first for i, first in opened.items() if first >= 0}
+        return -1, {}
