@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import click
 from kidx import __version__
 from kidx.cli import exit_status
 from kidx.errors import KidxError
+from kidx.report.plain import plain
 
 # name: (module, what `kidx --help` says of it). A command's module imports little at its top (a test holds that).
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -66,51 +68,65 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line and exit. Every failure is one sentence on standard error and a documented status."""
     # numpy's linear algebra, which kidx never uses, would start a thread a core: a third of numpy's import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for stream in (sys.stdout, sys.stderr):  # names and keys can hold any bytes, and terminals know few characters
-        if stream is not None and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _mend_streams()
     try:
-        result: Any = cli.main(args=args, prog_name="kidx", standalone_mode=False)
-        status = result if isinstance(result, int) else exit_status.CLEAN
+        status = _run(sys.argv[1:] if args is None else args)
         sys.stdout.flush()
     except click.exceptions.Exit as e:
         status = e.exit_code
-    except click.Abort:
-        status = exit_status.INTERRUPTED
     except click.ClickException as e:
-        e.show()
         status = exit_status.USAGE
+        with suppress(OSError):
+            e.show()
     except KidxError as e:
         status = e.exit_status
         complain(str(e))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         status = exit_status.INTERRUPTED
     except BrokenPipeError:  # the reader went away: `| head`
         status = exit_status.CLEAN
+    except OSError as e:  # evidence has sentences of its own for files; what is left is mostly a full disk
+        status = exit_status.UNREADABLE
+        complain(f"{e.filename or 'standard output'}: {(e.strerror or str(e)).lower()}")
     except Exception as e:  # the last resort: a bug of kidx never looks like a verdict on a file
-        if os.environ.get("KIDX_TRACEBACK"):
-            raise
         status = exit_status.BUG
         complain(f"a bug in kidx itself: {type(e).__name__}: {e}; KIDX_TRACEBACK=1 shows where")
+        if os.environ.get("KIDX_TRACEBACK"):
+            sys.excepthook(type(e), e, e.__traceback__)
     _leave(status)
 
 
+def _run(args: list[str]) -> int:
+    """The exit status of a command line. click's own main() would make status 1 of a reader that went away."""
+    if "_KIDX_COMPLETE" in os.environ:
+        cli.main(prog_name="kidx")  # a shell asks what could come next; click answers and exits
+    with cli.make_context("kidx", args) as context:
+        result: Any = cli.invoke(context)
+    return result if isinstance(result, int) else exit_status.CLEAN
+
+
+def _mend_streams() -> None:
+    """Output is UTF-8 whatever the locale, no character fails (data files hold any bytes), and `>&-` discards it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
 def complain(sentence: str) -> None:
-    """Say something on standard error, in kidx's name. Data files can hold any bytes, so no character may fail."""
-    flush = getattr(sys.stdout, "flush", None)
-    try:
-        if flush:
-            flush()
-        text = f"kidx: {sentence}\n"
-        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-    except OSError:
-        pass
+    """Say something on standard error, in kidx's name, after what standard output was given so far."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.write(f"kidx: {plain(sentence)}\n")
 
 
 def _leave(status: int) -> None:
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         # Python flushes again at exit and would complain; give it somewhere harmless to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     gc.freeze()  # the last collections need not walk what is dropped anyway: an eighth of a look-up's time
