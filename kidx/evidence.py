@@ -12,9 +12,12 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kidx.errors import CannotRead, ChangedWhileRead, LimitExceeded
+
+if TYPE_CHECKING:
+    from kidx.page_cache import NeutralReader
 
 STDIN_NAMES = ("-", "/dev/stdin")
 STREAM_LIMIT_BYTES = 2 << 30  # a segment and its indexes are at most 2^31-1 bytes: Kafka addresses them with an int
@@ -26,10 +29,11 @@ _NO_ATIME = getattr(os, "O_NOATIME", 0)  # Linux has it
 class Evidence:
     """An open file, or bytes that stand for one. `size` is its length in bytes when it was opened."""
 
-    __slots__ = ("_data", "_fd", "mtime_ns", "path", "size")
+    __slots__ = ("_data", "_fd", "_neutral", "mtime_ns", "path", "size")
 
     def __init__(self, path: str, fd: int, size: int, mtime_ns: int, data: bytes = b"") -> None:
         self.path, self.size, self.mtime_ns, self._fd, self._data = path, size, mtime_ns, fd, data
+        self._neutral: NeutralReader | None = None
 
     def __enter__(self) -> Evidence:
         return self
@@ -46,6 +50,13 @@ class Evidence:
     def fileno(self) -> int:
         """The read-only descriptor, -1 for bytes: for residency and cache advice, never for reading past this class."""
         return self._fd
+
+    def spare_page_cache(self) -> None:
+        """From now on let `read_into` leave in the page cache what is there now, no more and no less, where it can."""
+        if self._fd >= 0 and self._neutral is None:
+            from kidx.page_cache import NeutralReader
+
+            self._neutral = NeutralReader(self._fd, self.size)
 
     def read(self, position: int, length: int) -> bytes:
         """`length` bytes from `position`, fewer only where `size` ends them.
@@ -75,7 +86,11 @@ class Evidence:
         done = 0
         try:
             while done < wanted:
-                came = os.preadv(self._fd, [buffer[done:wanted]], position + done)
+                piece = buffer[done:wanted]
+                if self._neutral is not None:
+                    came = self._neutral.read_into(piece, position + done)
+                else:
+                    came = os.preadv(self._fd, [piece], position + done)
                 if not came:
                     raise self._shrank(position + done)
                 done += came

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Evidence
-from kidx.pages.residency import cached_pages, mincore
+from kidx.page_cache import mincore
+from kidx.pages.residency import cached_pages
 
 _TMPFS_MAGICS = {0x01021994: "tmpfs", 0x858458F6: "ramfs"}
 

@@ -8,14 +8,11 @@ unknown here, never a guess. cachestat(2), Linux 6.5, counts pages.
 from __future__ import annotations
 
 import ctypes
-import fcntl
-import mmap
-import os
 from typing import NamedTuple
 
 from kidx.evidence import Evidence
+from kidx.page_cache import PAGE_BYTES, may_know, mincore
 
-PAGE_BYTES = mmap.PAGESIZE
 _SYS_CACHESTAT = 451  # the same on every architecture
 
 
@@ -43,7 +40,7 @@ def residency_of(evidence: Evidence) -> Residency:
         return Residency(pages, None, "not a file: standard input or bytes in memory have no pages in the page cache")
     if pages == 0:
         return Residency(0, [], None)
-    if not _may_know(fd):
+    if not may_know(fd):
         return Residency(pages, None, "the system tells only the file's owner, root, or who may write to it")
     try:
         vector = mincore(fd, size)
@@ -56,25 +53,6 @@ def residency_of(evidence: Evidence) -> Residency:
     return Residency(pages, resident, None)
 
 
-def mincore(fd: int, size: int) -> bytes:
-    """One byte a page, bit 0 set where it is in memory. Raises OSError."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
-    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-    libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
-    if address in (None, ctypes.c_void_p(-1).value):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    try:
-        vector = (ctypes.c_ubyte * -(-size // PAGE_BYTES))()
-        if libc.mincore(address, size, vector):
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        return bytes(vector)
-    finally:
-        libc.munmap(address, size)
-
-
 def cached_pages(fd: int) -> int | None:
     """How many of a file's pages are cached (cachestat), None where this system does not say."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -82,14 +60,3 @@ def cached_pages(fd: int) -> int | None:
     if libc.syscall(_SYS_CACHESTAT, fd, ctypes.byref(asked), ctypes.byref(counts), 0):
         return None
     return int(counts.cached)
-
-
-def _may_know(fd: int) -> bool:
-    """Whether mincore tells the truth about this file (mm/mincore.c, can_do_mincore).
-
-    To its owner and to CAP_FOWNER, which is just who may open with O_NOATIME, as evidence does first; and to who may
-    write to it.
-    """
-    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOATIME:
-        return True
-    return os.access(f"/proc/self/fd/{fd}", os.W_OK, effective_ids=True)
