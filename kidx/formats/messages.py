@@ -6,16 +6,10 @@ inside a version 1 wrapper are relative, the wrapper has the last one; KIP-32: t
 
 from __future__ import annotations
 
-import zlib
-
-from kidx.formats.batches import LEGACY_CRC_START, MESSAGE_V0, MESSAGE_V1, Batch, fault_at, parse_batch
+from kidx.formats.batches import MESSAGE_V0, MESSAGE_V1, Batch, fault_at, parse_batch
 from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, DamagedPayload, OutputFull, inflate
+from kidx.formats.crc import crc_holds
 from kidx.formats.records import COUNT, LIMIT, OFFSETS, PAYLOAD, RECORD, Damage, Decoded, Record
-
-
-def legacy_crc_ok(entry: bytes | memoryview, crc: int) -> bool:
-    """Whether a v0 or v1 entry (all its bytes) has the CRC-32 that it claims."""
-    return zlib.crc32(entry[LEGACY_CRC_START:]) == crc
 
 
 def decode_message(batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> Decoded:
@@ -90,7 +84,7 @@ def _judge(wrapper: Batch, records: list[Record]) -> Damage | None:
 def _record(
     message: Batch, offset: int, timestamp: int, key: bytes | None, value: bytes | None, entry: bytes
 ) -> Record:
-    crc_ok = legacy_crc_ok(entry, message.crc)
+    crc_ok = crc_holds(message, entry)
     return Record(offset, timestamp, key, value, (), -1, len(entry), message.attributes, message.crc, crc_ok)
 
 

@@ -3,7 +3,7 @@
     walk(evidence, start, end)        one Batch after another by small reads, no numpy; `.ending` says how it ended
     read_records(evidence, batch)     the records of one batch, exact, with what is wrong with it
     scan(evidence, index_positions)   every batch as Windows of header rows or arrays, CRCs checked; `.ending` as above
-    decode_window(evidence, window)   every record of a window (of a scan with hold=True) as RecordBlocks of arrays, damage by batch
+    decode_window(evidence, window)   every record of a window of scan(..., hold=True), as RecordBlocks of arrays
     resume(evidence, position)        the next sound batch after a place where the batches broke off, or None
     parts(evidence, index_positions, n)  byte ranges on batch boundaries, to be scanned by several processes
 

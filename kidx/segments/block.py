@@ -40,10 +40,17 @@ class Block:
         self._sizes = np.ndarray(length - 12, ">i4", self._bytes.data, 8, (1,))  # the length field of a batch at p
         self._headers = np.ndarray(length - HEADER_BYTES, f"V{HEADER_BYTES}", self._bytes.data, 0, (1,))
         self._chain: CrcChain | None = None
+        self._position = self._filled = 0
 
-    def window(self, position: int, end: int) -> Window:
-        """The whole v2 batches from `position` on, of which there is one that is whole and fits; at most to `end`."""
-        filled = self._evidence.read_into(position, self._view[: min(self.capacity, end - position)])
+    def load(self, position: int, end: int) -> memoryview:
+        """Fill the buffer from byte `position` of the file, at most to `end`; what is in it now."""
+        self._position = position
+        self._filled = self._evidence.read_into(position, self._view[: min(self.capacity, end - position)])
+        return self._view[: self._filled]
+
+    def window(self) -> Window:
+        """The whole v2 batches that were loaded; the first entry is one, and is whole."""
+        position, filled = self._position, self._filled
         low, high = np.searchsorted(self._index, (position + 1, position + filled - HEADER_BYTES))
         ends = boundaries(self._sizes, filled, self._index[low:high] - position)
         starts = np.empty_like(ends)

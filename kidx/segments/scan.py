@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
 
+NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache: smaller ones push little out
 DENSE_BYTES = 8192  # average batch size below which arrays and chained CRCs win over a plain loop
 _PLAIN_BUFFER_BYTES = 512 << 10
 _PLAIN_WINDOW_BATCHES = 1024
@@ -64,25 +65,25 @@ class Scan(Iterator[Window]):
         return window
 
     def _next_window(self) -> Window | None:
-        position = self.position
-        head = self.evidence.read(position, min(HEADER_BYTES, self.end - position))
-        remaining = self.end - position
+        position, remaining = self.position, self.end - self.position
         if remaining <= 0:
             self.ending = Ending(END, position)
             return None
-        if fault := fault_at(head, 0, remaining):
+        if self._dense:
+            block = self._open_block()
+            head, at = block.load(position, self.end), 0
+        else:
+            head, at = self._plain.header_at(position, min(HEADER_BYTES, remaining))
+        if fault := fault_at(head, at, remaining):
             self.ending = ending_of(self.evidence, position, self.end, fault.torn, fault.why, fault.missing_bytes)
             return None
-        first = parse_batch(head, 0, position)
-        if self._dense and first.magic == 2:
-            block = self._open_block()
-            if first.size <= block.capacity:
-                window = block.window(position, self.end)
-                self._dense = self.hold or (window.end - window.start) < len(window) * DENSE_BYTES
-                return window
-        window = self._plain.window(position, self._most_batches)
+        _, length, _, magic = PREFIX.unpack_from(head, at)
+        if self._dense and magic == 2 and length + OVERHEAD_BYTES <= block.capacity:
+            window = block.window()
+        else:
+            window = self._plain.window(position, self._most_batches)
+            self._most_batches = _PLAIN_WINDOW_BATCHES
         self._dense = self.hold or (window.end - window.start) < len(window) * DENSE_BYTES
-        self._most_batches = _PLAIN_WINDOW_BATCHES
         return window
 
     def _open_block(self) -> Block:
@@ -110,8 +111,11 @@ def scan(
     only if they are of use. They serve as parallel starting points and are believed only where batches meet them.
     `hold` keeps each window's bytes at hand for `decode_window`. Damage is no error: a wrong CRC is in the window, a
     broken structure ends the scan, and `ending` says where and how; an entry that crosses `end` is torn there.
-    Raises CannotRead and its children where the file cannot be read.
+    A large file (NEUTRAL_BYTES) is read without changing what the page cache holds. Raises CannotRead and its children
+    where the file cannot be read.
     """
+    if evidence.size >= NEUTRAL_BYTES:
+        evidence.spare_page_cache()
     return Scan(evidence, index_positions, start, evidence.size if end is None else end, check_crc, hold)
 
 
@@ -132,7 +136,7 @@ class _PlainReader:
         stop = min(self._end, start + _PLAIN_WINDOW_BYTES)
         while position < stop and len(positions) < most_batches:
             remaining = self._end - position
-            buffer, at = self._header_at(position, min(remaining, HEADER_BYTES))
+            buffer, at = self.header_at(position, min(remaining, HEADER_BYTES))
             if remaining < PREFIX_BYTES:
                 break
             _, length, _, magic = PREFIX.unpack_from(buffer, at)
@@ -152,7 +156,7 @@ class _PlainReader:
             position += size
         return Window(start, position, positions, headers, bad if self._check_crc else None, None)
 
-    def _header_at(self, position: int, length: int) -> tuple[memoryview, int]:
+    def header_at(self, position: int, length: int) -> tuple[memoryview, int]:
         """The buffer with `length` bytes from `position`, and where in it they are."""
         if not self._at <= position or position + length > self._filled_to:
             if self._check_crc:

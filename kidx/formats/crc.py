@@ -1,0 +1,19 @@
+"""Whether an entry of a log has the CRC that its header claims."""
+
+from __future__ import annotations
+
+import zlib
+
+from fastcrc.crc32 import iscsi as crc32c
+
+from kidx.formats.batches import CRC_START, LEGACY_CRC_START, Batch
+
+
+def crc_holds(batch: Batch, entry: bytes | memoryview) -> bool:
+    """Whether an entry (all its bytes) has its CRC: in v2 CRC-32C from the attributes on, before CRC-32 from the magic on.
+
+    Sources: DefaultRecordBatch.computeChecksum, LegacyRecord.computeChecksum.
+    """
+    if batch.magic == 2:
+        return int(crc32c(entry[CRC_START:])) == batch.crc
+    return zlib.crc32(entry[LEGACY_CRC_START:]) == batch.crc
