@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kidx.errors import UsageError
-from kidx.lookup.paths import pages_in_order, probed_slots
+from kidx.lookup.lockstep import pages_in_order, probed_slots
 from kidx.lookup.workload import Workload
 from kidx.pages.cache import PageCache
 from kidx.pages.geometry import PAGE_BYTES
@@ -69,15 +69,19 @@ def simulate(
         raise UsageError(f"a warm section of {warm_bytes} bytes holds no entry of {workload.entry_bytes} bytes")
     _warm_up(workload, cache, page_bytes)
     parts = [_run(events, workload, cache, warm_entries, page_bytes) for events in _schedule(workload, away)]
-    if not parts:
-        raise UsageError("the workload has no look-ups: give it a reader, more seconds or a higher rate")
-    return LookUps(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    columns: Any = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if not len(columns[0]):
+        raise UsageError("the workload has no look-ups: give it a reader that stays, or entries to look up")
+    return LookUps(*columns)
 
 
 def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:
-    """Index pages written before the start are in memory as far as they fit, the latest last, as after steady appends."""
+    """What was written before the start is in memory as far as it fits: index pages, the latest last; the log's end."""
     pages = -(-workload.start * workload.entry_bytes // page_bytes)
     for page in range(max(0, pages - cache.capacity), pages):
+        cache.replay([(p << _PARTITION_SHIFT) + page for p in range(workload.partitions)])
+    end = (1 << _LOG_SHIFT) + workload.start * workload.log_pages
+    for page in range(end - min(workload.start, 1) * workload.log_pages, end):
         cache.replay([(p << _PARTITION_SHIFT) + page for p in range(workload.partitions)])
 
 
@@ -118,7 +122,9 @@ def _ticks(workload: Workload, who: int, rate: float, members: int, start: float
         slot = entries - 1
     else:
         entries = workload.start + appended
-        slot = entries - 1 - workload.readers[who].lag
+        reader = workload.readers[who]
+        step = max(1, reader.read_pages // max(1, workload.log_pages))
+        slot = entries - 1 - reader.lag + number.astype(np.int64) * step % (reader.lag + 1)
     return _Events(seconds, np.full(len(source), who, np.int16), partition, entries, np.maximum(slot, 0))
 
 

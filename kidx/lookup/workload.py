@@ -9,8 +9,9 @@
     reader follower members 2 rate 10 lag 0
     reader batch-job members 1 rate 5 lag 4000 read-pages 16
 
-A reader does `rate` look-ups a second, each partition and reader, `lag` entries behind the end, and reads `read-pages`
-pages of log from there (1 where not said). `#` starts a comment.
+A reader does `rate` look-ups a second, each partition and member, and reads `read-pages` pages of log (1 where not said
+from where each leads). It starts `lag` entries behind the end, goes on by what it read, and when it has caught up falls
+back as far again. `#` starts a comment.
 """
 
 from __future__ import annotations

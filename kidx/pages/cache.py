@@ -65,19 +65,21 @@ class LruCache:
 class TwoListCache:
     """Linux's inactive and active list, as far as mapped file pages go (mm/vmscan.c, mm/workingset.c).
 
-    A missing page enters the inactive list. A touch only sets its accessed bit; what that is worth is decided when
-    room is needed: the oldest inactive page is dropped if it was not touched since it came or was last looked at, goes
-    round once more if it was touched once, and becomes active the second time. Active pages are demoted while they
-    outnumber the inactive ones. A page that comes back soon after it was dropped (its refault distance is within the
-    active list) becomes active at once.
+    A missing page enters the inactive list; the touch that brought it in does not count. A later touch only sets its
+    accessed bit; what that is worth is decided when room is needed, 32 pages at a time: the oldest inactive page is
+    dropped if nothing touched it since it was last looked at, goes round once more if it was touched, and becomes
+    active the second time. Active pages are demoted while they outnumber the inactive ones; and, as fast as inactive
+    ones are looked at, while pages come back that were dropped too early. Such a page (dropped no longer ago than the
+    active list could have kept it) becomes active at once.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._inactive: OrderedDict[int, int] = OrderedDict()  # page -> ACCESSED | REFERENCED bits, oldest first
+        self._inactive: OrderedDict[int, int] = OrderedDict()  # page -> _ACCESSED | _REFERENCED, oldest first
         self._active: OrderedDict[int, int] = OrderedDict()
-        self._dropped_at: OrderedDict[int, int] = OrderedDict()  # shadow entries: page -> the clock when it was dropped
-        self._clock = 0  # drops so far
+        self._shadows: OrderedDict[int, int] = OrderedDict()  # dropped page -> its age then
+        self._age = 0  # of the inactive list: drops and activations so far (lruvec's nonresident_age)
+        self._came_back = False  # whether a dropped page became active since room was last made
 
     def __contains__(self, page: int) -> bool:
         return page in self._inactive or page in self._active
@@ -98,29 +100,41 @@ class TwoListCache:
     def _admit(self, page: int) -> None:
         if len(self._inactive) + len(self._active) >= self.capacity:
             self._make_room()
-        dropped_at = self._dropped_at.pop(page, None)
-        if dropped_at is not None and self._clock - dropped_at <= len(self._active):
-            self._active[page] = _ACCESSED
+        shadow = self._shadows.pop(page, None)
+        if shadow is not None and self._age - shadow <= len(self._active):
+            self._activate(page, _ACCESSED)
+            self._came_back = True
         else:
-            self._inactive[page] = _ACCESSED
+            self._inactive[page] = 0
+
+    def _activate(self, page: int, bits: int) -> None:
+        self._active[page] = bits
+        self._age += 1
 
     def _make_room(self) -> None:
         inactive, active = self._inactive, self._active
-        while True:
-            while len(active) > len(inactive):
-                page, _ = active.popitem(last=False)
-                inactive[page] = 0
+        wanted = min(_RECLAIM_BATCH, -(-self.capacity // 8))
+        active_a_look = len(active) / max(1, len(inactive)) if self._came_back else 0.0
+        self._came_back = False
+        credit = 0.0
+        while wanted:
+            credit += active_a_look
+            while active and (credit >= 1 or len(active) > len(inactive)):
+                demoted, _ = active.popitem(last=False)
+                inactive[demoted] = 0
+                credit = max(0.0, credit - 1)
             page, bits = inactive.popitem(last=False)
-            if bits & _ACCESSED and bits & _REFERENCED:
-                active[page] = 0
+            if bits == _ACCESSED | _REFERENCED:
+                self._activate(page, 0)
             elif bits & _ACCESSED:
                 inactive[page] = _REFERENCED
             else:
-                self._clock += 1
-                self._dropped_at[page] = self._clock
-                if len(self._dropped_at) > self.capacity:
-                    self._dropped_at.popitem(last=False)
-                return
+                wanted -= 1
+                self._age += 1
+                self._shadows[page] = self._age
+                if len(self._shadows) > self.capacity:
+                    self._shadows.popitem(last=False)
 
 
 _ACCESSED, _REFERENCED = 1, 2
+_RECLAIM_BATCH = 32  # pages: SWAP_CLUSTER_MAX

@@ -45,7 +45,7 @@ def probed_slots(
         over = middle > slots
         high = np.where(going & over, middle - 1, high)
         low = np.where(going & ~over, middle, low)
-        going = low < high
+        going &= low < high
         if exact:
             going &= middle != slots
     return np.stack(columns, axis=1)
@@ -63,7 +63,7 @@ def pages_in_order(
     start = probed * entry_bytes
     first = np.where(probed == NO_SLOT, -1, start // page_bytes)
     last = np.where(probed == NO_SLOT, -1, (start + entry_bytes - 1) // page_bytes)
-    both = np.stack([first, last], axis=2).reshape(len(probed), -1)
+    both = np.stack([first, last], axis=2).reshape(len(probed), 2 * probed.shape[1])
     keep = both >= 0
     keep[:, 1:] &= both[:, 1:] != both[:, :-1]
     row, column = np.nonzero(keep)

@@ -1,0 +1,115 @@
+"""Simulated look-ups: paths in lock-step are Kafka's searches; a workload costs what its page touches cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kidx.errors import UsageError
+from kidx.lookup.lockstep import NO_SLOT, pages_in_order, probed_slots
+from kidx.lookup.search import Recorder, standard_search, warm_search
+from kidx.lookup.simulation import simulate
+from kidx.lookup.workload import Reader, Workload, parse_workload
+from kidx.pages.cache import page_cache
+from kidx.pages.geometry import pages_touched
+
+
+@given(st.lists(st.tuples(st.integers(1, 9000), st.integers(0, 8999)), min_size=1, max_size=20), st.booleans(),
+       st.sampled_from([None, 1, 3, 682, 1024]), st.sampled_from([8, 12]))  # fmt: skip
+def test_lock_step_reads_the_slots_that_each_search_reads(
+    asked: list[tuple[int, int]], exact: bool, warm: int | None, entry_bytes: int
+) -> None:
+    asked = [(n, slot % n) for n, slot in asked]
+    probed = probed_slots(np.array([n for n, _ in asked]), np.array([s for _, s in asked]), warm, exact=exact)
+    rows, pages = pages_in_order(probed, entry_bytes, 4096)
+    for i, (n, slot) in enumerate(asked):
+        recorder = Recorder(lambda s: s * 2)
+        target = slot * 2 + (not exact)
+        found = standard_search(recorder, n, target) if warm is None else warm_search(recorder, n, warm, target)
+        assert found.lower == slot
+        slots = [s for s, _ in recorder.probes]
+        assert [s for s in probed[i].tolist() if s != NO_SLOT] == slots
+        assert list(dict.fromkeys(pages[rows == i].tolist())) == pages_touched(slots, entry_bytes)
+
+
+def test_a_growing_index_needs_the_pages_that_the_tables_say() -> None:
+    """The last entry of an index of 13 and 14 full pages (KAFKA-6432)."""
+    n = np.array([13 * 512, 14 * 512])
+    for warm, tables in ((None, [[0, 6, 9, 11, 12], [0, 7, 10, 12, 13]]), (1024, [[10, 11, 12], [11, 12, 13]])):
+        rows, pages = pages_in_order(probed_slots(n, n - 1, warm, exact=True), 8, 4096)
+        assert [list(dict.fromkeys(pages[rows == i].tolist())) for i in (0, 1)] == tables
+
+
+TAIL = Workload(partitions=2, start=3000, seconds=400, append=20, readers=(Reader("follower", 1, 20.0),))
+
+
+@pytest.mark.parametrize("policy", ["lru", "two-list"])
+def test_warm_section_search_does_not_fault_where_the_standard_one_does(policy: str) -> None:
+    standard = simulate(TAIL, page_cache(policy, 800), None)
+    warm = simulate(TAIL, page_cache(policy, 800), 8192)
+    assert len(standard.seconds) == len(warm.seconds) == 2 * 400 * 20
+    assert standard.index_faults.sum() > (20 if policy == "lru" else -1)  # Linux's second list saves what it can
+    assert warm.index_faults.sum() == 0
+    assert standard.log_faults.sum() == warm.log_faults.sum() == 0  # what was just appended is in memory
+    assert (np.diff(standard.seconds) >= 0).all()
+    assert standard.entries.max() == 3000 + 400 * 20 - 1
+
+
+def test_a_lagging_reader_costs_the_others_and_less_so_from_a_slave() -> None:
+    readers = (Reader("consumer", 1, 20.0, 100), Reader("batch", 1, 20.0, 2500, 64))
+    workload = TAIL._replace(readers=readers)
+    both = simulate(workload, page_cache("lru", 800), 8192)
+    elsewhere = simulate(workload, page_cache("lru", 800), 8192, away=frozenset({1}))
+    assert set(elsewhere.reader.tolist()) == {0}
+    assert both.log_faults[both.reader == 0].sum() > 10_000 > 200 > elsewhere.log_faults.sum()
+
+
+def test_the_schedule_does_not_depend_on_how_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = simulate(TAIL, page_cache("lru", 500), None)
+    monkeypatch.setattr("kidx.lookup.simulation._EVENTS_AT_ONCE", 777)
+    cut = simulate(TAIL, page_cache("lru", 500), None)
+    for a, b in zip(whole, cut, strict=True):
+        assert (a == b).all()
+
+
+def test_a_workload_file() -> None:
+    text = """
+    partitions 4   # each with an index
+    start 6000
+    append 12.5
+    reader follower members 2 rate 10
+    reader batch lag 4000 read-pages 16
+    """
+    assert parse_workload(text.splitlines(), "w") == Workload(
+        4, 6000, 60.0, 12.5, 1, 8, (Reader("follower", 2, 10.0), Reader("batch", 1, 10.0, 4000, 16))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("partitions", "line 1: partitions takes one number"),
+        ("\npartitions 0", "line 2: partitions 0 is out of range"),
+        ("partitions 1.5", "no whole number"),
+        ("append x", "'x' is no number"),
+        ("append nan", "append nan is out of range"),
+        ("speed 3", "'speed' is unknown"),
+        ("reader", "takes a name and pairs"),
+        ("reader a lag", "takes a name and pairs"),
+        ("reader a depth 3", "has no 'depth'"),
+        ("reader a rate 0", "rate 0 is out of range"),
+        ("seconds 1e6\npartitions 1000", "at most 50,000,000"),
+    ],
+)
+def test_workload_files_with_errors(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_workload(text.split("\n"), "w")
+
+
+def test_workloads_that_ask_nothing() -> None:
+    with pytest.raises(UsageError, match="no look-ups"):
+        simulate(TAIL, page_cache("lru", 5), None, away=frozenset({0}))
+    with pytest.raises(UsageError, match="holds no entry"):
+        simulate(TAIL, page_cache("lru", 5), 7)
