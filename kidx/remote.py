@@ -59,7 +59,7 @@ class RemoteEvidence(Evidence):
 
     def changed(self) -> bool:
         """Whether the store now holds another version of it."""
-        fs, inside = _locate(self.path)
+        fs, inside = locate(self.path)
         info = fs.get_file_info(inside)
         return bool(info.size != self.size or _mtime_ns(info) != self.mtime_ns)
 
@@ -111,7 +111,7 @@ class RemoteEntry:
 
 def open_remote(uri: str) -> RemoteEvidence:
     """Open a remote file. Raises CannotRead, UsageError for a scheme nobody serves, MissingExtra without pyarrow."""
-    fs, inside = _locate(uri)
+    fs, inside = locate(uri)
     try:
         info = fs.get_file_info(inside)
         if info.type.name != "File":
@@ -126,7 +126,7 @@ def list_remote(uri: str) -> list[RemoteEntry]:
     """A remote directory's entries by name. Raises CannotRead."""
     from pyarrow.fs import FileSelector
 
-    fs, inside = _locate(uri)
+    fs, inside = locate(uri)
     try:
         found = fs.get_file_info(FileSelector(inside))
     except OSError as e:
@@ -136,7 +136,7 @@ def list_remote(uri: str) -> list[RemoteEntry]:
 
 def remote_status(uri: str) -> tuple[str, int, int] | None:
     """("file" or "directory", bytes, mtime_ns), or None where there is nothing. Raises CannotRead."""
-    fs, inside = _locate(uri)
+    fs, inside = locate(uri)
     try:
         info = fs.get_file_info(inside)
     except OSError as e:
@@ -164,7 +164,7 @@ def glob_remote(pattern: str) -> Iterator[str]:
     yield from (m for m in matches if remote_status(m))
 
 
-def _locate(uri: str) -> tuple[Any, str]:
+def locate(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path inside it."""
     scheme, _, rest = uri.partition("://")
     authority, slash, inside = rest.partition("/")

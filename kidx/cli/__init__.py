@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lookup": ("kidx.cli.lookup", "Search as a broker does, and show the way there."),
     "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),
     "verify": ("kidx.cli.verify", "Check files, directories or trees."),
+    "scan": ("kidx.cli.scan", "Check a fleet's log dirs with Spark, and answer questions about it."),
     "explain": ("kidx.cli.explain", "Tell a rule's story."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
@@ -49,6 +51,15 @@ class LazyGroup(click.Group):
         module, _ = self.table[cmd_name]
         command: click.Command = import_module(module).command
         return command
+
+    def walk(self, above: str = "") -> Iterator[tuple[str, click.Command, str]]:
+        """Every command below: its words ("rocketmq lookup"), itself, what is said of it. For manuals and tests."""
+        for name, (_, said) in self.table.items():
+            command = self.get_command(click.Context(self), name)
+            assert command is not None
+            yield above + name, command, said
+            if isinstance(command, LazyGroup):
+                yield from command.walk(f"{above}{name} ")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -61,12 +61,13 @@ def spark_session(
     """
     need_spark()
     check_master(master)
+    _quiet_py4j()
     scratch = Path(tempfile.mkdtemp(prefix="kidx-spark-"))
     log_path = Path(log_file) if log_file else scratch / "spark.log"
     gateway: Any = None
     keep = False
     try:
-        with _environment(master, scratch), _quiet_py4j():
+        with _environment(master, scratch):
             gateway = _launch(master, scratch, dict(config or {}), log_path)
             spark = _connect(gateway, master, log_path)
             if not is_local(master):
@@ -133,15 +134,15 @@ def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) 
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
+    # A worker that died is worth a second try anywhere; Spark by itself ends a local job at the first.
+    threads = re.fullmatch(r"local\[([^,\]]+)\]", master)
     settings = {
-        "spark.master": master,
+        "spark.master": f"local[{threads[1]},2]" if threads else master,
         "spark.app.name": "kidx",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "8",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # A worker that died is worth a second try anywhere; Spark itself would end a local job at the first.
-        "spark.task.maxFailures": "2",
     }
     if is_local(master):
         settings["spark.local.dir"] = str(scratch)
@@ -201,10 +202,9 @@ def _end(gateway: Any) -> None:
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context
-    with _quiet_py4j():
-        stopper = threading.Thread(target=_stop, args=(context,), daemon=True)
-        stopper.start()
-        stopper.join(timeout=1.0)
+    stopper = threading.Thread(target=_stop, args=(context,), daemon=True)
+    stopper.start()
+    stopper.join(timeout=1.0)
     process = gateway.proc
     if process is not None:
         with suppress(OSError):
@@ -249,18 +249,11 @@ def _environment(master: str, scratch: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextmanager
-def _quiet_py4j() -> Iterator[None]:
-    """py4j logs the traceback of every broken connection, through the root logger where it has no handler."""
+def _quiet_py4j() -> None:
+    """py4j logs the traceback of every broken connection, and without a handler Python prints it."""
     logger = logging.getLogger("py4j")
-    handler, propagated = logging.NullHandler(), logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagated
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
 
 
 def package_zip(scratch: Path) -> Path:

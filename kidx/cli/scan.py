@@ -1,0 +1,97 @@
+"""`kidx scan`: the checks of `kidx verify` over a fleet, on Spark."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli import exit_status
+from kidx.cli.options import base_offset_option, color_option, format_option, from_file_option, paths_from, wants_color
+from kidx.findings import SEVERITIES
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kidx scan /mnt/brokers/*/data
+  kidx scan --out /var/lib/kidx/nightly --report html --format junit /mnt/brokers > kidx.xml
+  kidx scan --master spark://spark:7077 --out s3://audit/kidx s3://backup/kafka
+
+Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
+)
+@click.argument("paths", nargs=-1, type=click.Path())
+@from_file_option
+@format_option("junit", "sarif", "github")
+@click.option(
+    "--master", default="local[*]", show_default=True, help="Spark's master: local[N], spark://..., yarn, k8s://..."
+)
+@click.option(
+    "--conf", "config", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's own; may be repeated."
+)
+@click.option("--out", metavar="DIR", help="Keep results here (or at a URI), and next time read only what has changed.")
+@click.option("--report", type=click.Choice(["html"]), help="Write a page with pictures, too: DIR/report.html.")
+@click.option("--entries", is_flag=True, help="Write every index entry as Parquet below --out, too.")
+@click.option("--fresh", is_flag=True, help="Read everything again, whatever --out holds from before.")
+@click.option("--spark-log", type=click.Path(dir_okay=False), help="Where Spark's own log goes.  [default: nowhere]")
+@click.option(
+    "--fail-level",
+    type=click.Choice(SEVERITIES),
+    default="warning",
+    show_default=True,
+    help="The least severity of a finding that makes the exit status 1.",
+)
+@click.option("--select", metavar="RULE,...", help="Report these rules only: codes, names, or prefixes as KX1.")
+@click.option("--ignore", metavar="RULE,...", help="Do not report these rules.")
+@click.option("--live", is_flag=True, help="Brokers may be writing: files that grow are no trouble.")
+@click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file.")
+@click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do.")
+@base_offset_option
+@color_option
+def command(
+    paths: tuple[str, ...],
+    from_file: str | None,
+    form: str,
+    master: str,
+    config: tuple[str, ...],
+    out: str | None,
+    report: str | None,
+    entries: bool,
+    fresh: bool,
+    spark_log: str | None,
+    fail_level: str,
+    select: str | None,
+    ignore: str | None,
+    live: bool,
+    every: bool,
+    verbose: bool,
+    base_offset: int | None,
+    color: str,
+) -> int:
+    """Check a fleet's log dirs with Spark: the findings of `kidx verify`, and answers about the fleet.
+
+    PATH is a directory, a tree or a pattern, here or in a store (s3://, gs://, hdfs://). Needs kidx[spark].
+    """
+    from kidx.checks.catalogue import RULES, codes_of
+    from kidx.checks.options import Options
+    from kidx.checks.run import worst_reached
+    from kidx.cli import complain
+    from kidx.cli.fleet import FleetProgress, keep_results, settings_of
+    from kidx.cli.verdict import print_verdict
+
+    settings = settings_of(master, config, out, report, entries, fresh, spark_log)
+    rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
+    options = Options(base_offset=base_offset, live=live, rules=rules)
+    asked = paths_from(paths, from_file)
+    from kidx.pipeline.scan import scan
+
+    with FleetProgress() as progress:
+        scanned = scan(asked, options, settings, progress)
+    checked = scanned.checked
+    for sentence in checked.unread:
+        complain(sentence)
+    failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]
+    status = exit_status.FINDINGS if worst_reached(checked.findings, failing) else exit_status.CLEAN
+    if checked.unread or not checked.coverage.files:
+        status = exit_status.UNREADABLE
+    keep_results(settings, scanned, status, report)
+    print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
+    return status

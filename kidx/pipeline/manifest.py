@@ -1,0 +1,55 @@
+"""What earlier scans found, unit by unit: a scan reads only what has changed, and goes on where one was broken off.
+
+`manifest/` below --out holds Parquet files of results.RESULT: one a finished wave while a scan runs, one in all when
+it is through. A unit's row is good as long as its mark is the same: see inventory.Unit.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from kidx.pipeline.inventory import Unit
+from kidx.pipeline.results import RESULT, Row, key_of
+from kidx.pipeline.store import Store
+
+_DIRECTORY = "manifest"
+
+
+class Manifest:
+    """The rows of earlier scans in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._files: list[str] = []
+
+    def known(self, units: Iterable[Unit]) -> dict[str, Row]:
+        """The rows that still hold, by unit key. What could not be read then is not taken over: it is tried again."""
+        marks = {unit.key: unit.mark for unit in units}
+        rows: dict[str, Row] = {}
+        tables = self._store.tables(_DIRECTORY)
+        self._files = list(tables)
+        for table in tables.values():
+            if table.schema.names != RESULT.names:  # another version of kidx
+                continue
+            for row in table.to_pylist():
+                key = key_of(row)
+                if marks.get(key) == row["mark"] and not row["unread"]:
+                    rows[key] = row
+        return rows
+
+    def keep(self, rows: Sequence[Row]) -> None:
+        """Keep what a wave found."""
+        name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.parquet"
+        self._store.write_table(f"{_DIRECTORY}/{name}", pa.Table.from_pylist(list(rows), schema=RESULT))
+        self._files.append(name)
+
+    def finish(self, rows: Mapping[str, Row]) -> None:
+        """Put everything into one file; units that are gone from the fleet are forgotten."""
+        before = list(self._files)
+        self.keep(list(rows.values()))
+        for name in before:
+            self._store.delete(f"{_DIRECTORY}/{name}")

@@ -1,0 +1,121 @@
+"""A fleet scanned: discover, check in tasks, keep, put together. What `kidx scan` calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kidx.checks.options import Options
+from kidx.checks.partition import Checked
+from kidx.checks.run import add, finish, unreadable
+from kidx.pipeline.comparing import compare_replicas
+from kidx.pipeline.facts import SegmentFacts
+from kidx.pipeline.fleet import Fleet, fleet_of
+from kidx.pipeline.inventory import Inventory, Unit, discover
+from kidx.pipeline.manifest import Manifest
+from kidx.pipeline.results import Row, buckets_of, checked_of, key_of, segments_of
+from kidx.pipeline.session import need_spark, spark_session
+from kidx.pipeline.store import Store
+from kidx.pipeline.waves import plan, run_waves
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where a scan runs and what it keeps. `config` are Spark's own settings; `out` is a directory or URI, or None."""
+
+    master: str = "local[*]"
+    config: Mapping[str, str] = field(default_factory=dict)
+    out: str | None = None
+    entries: bool = False  # write index entries below `out`, too
+    fresh: bool = False  # read everything again, whatever the manifest knows
+    log_file: str | None = None
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What a scan gives: the result as `kidx verify` has it, the fleet's tables, and how much was read again."""
+
+    checked: Checked
+    fleet: Fleet
+    inventory: Inventory
+    units_read: int
+    bytes_read: int
+    seconds: float
+
+
+def scan(
+    paths: Iterable[str], options: Options, settings: Settings, progress: Callable[[str, int, int], None]
+) -> Scanned:
+    """Scan what `paths` stand for. `progress` is told a phase and how many of how many bytes are done.
+
+    Spark is started only when something has to be read. Raises KidxError children; an interrupted scan keeps every
+    finished wave in the manifest below `settings.out`.
+    """
+    started = time.monotonic()
+    need_spark()
+    progress("listing", 0, 0)
+    inventory = discover(paths, options)
+    manifest = Manifest(Store(settings.out)) if settings.out else None
+    rows = manifest.known(inventory.units) if manifest and not settings.fresh else {}
+    pending = [unit for unit in inventory.units if unit.key not in rows]
+    with ExitStack() as stack:
+        session = _Session(stack, settings, progress)
+        if pending:
+            for done in _run(session(), pending, options, progress):
+                rows |= {key_of(row): row for row in done}
+                if manifest:
+                    manifest.keep(done)
+        checked = _together(inventory, rows)
+        segments: list[SegmentFacts] = [s for row in rows.values() for s in segments_of(row)]
+        shared = [unit for unit in inventory.units if unit.replicas > 1]
+        sums = {u.target.directory: buckets_of(rows[u.key]) for u in shared if u.key in rows}
+        replicas = compare_replicas(sums, session)
+    if manifest and (pending or settings.fresh):
+        manifest.finish(rows)
+    fleet = fleet_of(segments, checked.findings, replicas, int(time.time() * 1000))
+    read = sum(unit.bytes for unit in pending)
+    return Scanned(checked, fleet, inventory, len(pending), read, time.monotonic() - started)
+
+
+class _Session:
+    """The Spark session, started by the first call."""
+
+    def __init__(self, stack: ExitStack, settings: Settings, progress: Callable[[str, int, int], None]) -> None:
+        self._stack, self._settings, self._progress = stack, settings, progress
+        self._spark: SparkSession | None = None
+
+    def __call__(self) -> SparkSession:
+        if self._spark is None:
+            self._progress("starting Spark", 0, 0)
+            s = self._settings
+            self._spark = self._stack.enter_context(spark_session(s.master, s.config, s.log_file))
+        return self._spark
+
+
+def _run(
+    spark: SparkSession, pending: list[Unit], options: Options, progress: Callable[[str, int, int], None]
+) -> Iterable[list[Row]]:
+    total, done = sum(u.bytes for u in pending), 0
+    progress("checking", 0, total)
+    waves = plan(pending, max(1, spark.sparkContext.defaultParallelism))
+    for wave, rows in run_waves(spark, waves, options):
+        done += sum(u.bytes for group in wave for u in group)
+        progress("checking", done, total)
+        yield rows
+
+
+def _together(inventory: Inventory, rows: Mapping[str, Row]) -> Checked:
+    """All results as one, in the order of `kidx verify`."""
+    whole = Checked()
+    for sentence in inventory.unlisted:
+        add(whole, unreadable(sentence))
+    for unit in inventory.units:
+        add(whole, checked_of(rows[unit.key]))
+    finish(whole)
+    return whole

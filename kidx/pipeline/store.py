@@ -1,0 +1,77 @@
+"""Where a scan writes: a directory here or in a remote store, the same for both; whole files, renamed into place."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from kidx.errors import KidxError, Refused
+from kidx.evidence import absolute, is_uri
+
+
+class Store:
+    """A directory for results; `root` is a path or a URI. Nothing is created before the first write."""
+
+    def __init__(self, root: str) -> None:
+        self.root = absolute(root)
+        if is_uri(root):
+            from kidx.remote import locate
+
+            self._fs, self._base = locate(self.root)
+        else:
+            self._fs, self._base = pafs.LocalFileSystem(), self.root
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """A table as one Parquet file. Raises Refused."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        self.write(name, sink.getvalue())
+
+    def write_json(self, name: str, value: Any) -> None:
+        """A value as JSON, indented for people. Raises Refused."""
+        self.write(name, (json.dumps(value, indent=1, ensure_ascii=True) + "\n").encode())
+
+    def write(self, name: str, data: bytes | pa.Buffer) -> None:
+        """A whole file under a passing name, then renamed: a reader never sees half of it. Raises Refused."""
+        path = f"{self._base}/{name}"
+        passing = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            self._fs.create_dir(path.rpartition("/")[0], recursive=True)
+            with self._fs.open_output_stream(passing) as stream:
+                stream.write(data)
+            self._fs.move(passing, path)
+        except (OSError, pa.ArrowException) as e:
+            raise Refused(f"{self.root}/{name}: it could not be written ({str(e).splitlines()[0]})") from None
+
+    def tables(self, directory: str) -> dict[str, pa.Table]:
+        """The Parquet files of a directory, by name, oldest name first; none where there is no such directory.
+
+        A file that is no Parquet (a disk that was full) is left out: what it held is scanned again.
+        """
+        selector = pafs.FileSelector(f"{self._base}/{directory}", allow_not_found=True)
+        found = {}
+        try:
+            listed = self._fs.get_file_info(selector)
+        except OSError as e:
+            raise KidxError(f"{self.root}: it cannot be listed ({str(e).splitlines()[0]})") from None
+        for info in sorted(listed, key=lambda info: str(info.base_name)):
+            if not info.base_name.endswith(".parquet"):
+                continue
+            try:
+                with self._fs.open_input_file(info.path) as file:
+                    found[info.base_name] = pq.read_table(file)
+            except (OSError, pa.ArrowException):
+                continue
+        return found
+
+    def delete(self, name: str) -> None:
+        """Remove a file of ours; harmless where it is gone."""
+        try:
+            self._fs.delete_file(f"{self._base}/{name}")
+        except OSError:
+            return
