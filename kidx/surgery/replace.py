@@ -23,7 +23,7 @@ from kidx.surgery.broker import broker_kept_out
 from kidx.surgery.journal import JOURNAL, WORKPLACE, State, sha256
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -149,7 +149,8 @@ class _Bench:
             size = os.fstat(fd).st_size
             self._journal_bytes = size
             _own(fd, os.fstat(self.place), 0o600)
-            _write_all(fd, line)
+            torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"  # a crash cut the line before short
+            _write_all(fd, b"\n" + line if torn else line)
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -217,10 +218,8 @@ def _workplace(place: int, directory: str) -> Iterator[_Bench]:
 @contextmanager
 def _locked(directory: str) -> Iterator[int]:
     """A descriptor of the directory, locked (flock) against every other kidx that writes there."""
-    try:
+    with _refusing(directory):
         place = os.open(directory, _DIRECTORY)
-    except OSError as e:
-        raise Refused(f"{directory}: cannot write there: {(e.strerror or str(e)).lower()}") from None
     try:
         try:
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,125 @@
+"""Undo brings back the very bytes, mode and time, step by step, or refuses."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kidx.errors import CannotRead, Refused
+from kidx.surgery.journal import new_run
+from kidx.surgery.replace import Change, carry_out, read_whole
+from kidx.surgery.undo import plan_undo
+from tests.surgery.support import INDEX
+
+VERSIONS = [None, b"one", b"two two", b"one", b""]
+
+
+def change(path: Path, before: bytes | None, after: bytes | None, run: str = "") -> None:
+    carry_out(Change(str(path), "append", before, after), run or new_run())
+
+
+def undo(path: Path) -> list[str]:
+    steps = list(plan_undo(str(path)))
+    for step in steps:
+        step.carry_out(new_run())
+    return [os.path.basename(step.change.path) for step in steps]
+
+
+def test_back_through_all_versions(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    for before, after in pairwise(VERSIONS):
+        change(path, before, after)
+    for expected in reversed(VERSIONS[:-1]):
+        undo(path)
+        assert read_whole(str(path)) == expected
+    with pytest.raises(Refused, match="nothing to undo"):
+        undo(path)
+
+
+def test_mode_and_time_come_back(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    path.chmod(0o640)
+    os.utime(path, ns=(1, 1_600_000_000_123_456_789))
+    change(path, b"one", b"two")
+    path.chmod(0o600)
+    undo(path)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert path.stat().st_mtime_ns == 1_600_000_000_123_456_789
+
+
+def test_a_change_after_an_undo(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    change(path, b"one", b"two")
+    undo(path)
+    change(path, b"one", b"three")
+    undo(path)
+    assert path.read_bytes() == b"one"
+    with pytest.raises(Refused, match="nothing to undo"):
+        undo(path)
+
+
+def test_written_by_another_since(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    change(path, b"one", b"two")
+    path.write_bytes(b"a broker's")
+    with pytest.raises(Refused, match="something else has written it since") as refusal:
+        undo(path)
+    assert f"{INDEX}~" in str(refusal.value)
+    assert path.read_bytes() == b"a broker's"
+
+
+def test_backup_that_is_not_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    change(path, b"one", b"two")
+    (backup,) = (tmp_path / ".kidx").glob("*~*")
+    backup.write_bytes(b"eno")
+    with pytest.raises(Refused, match="not as it was made"):
+        undo(path)
+    backup.unlink()
+    with pytest.raises(Refused, match="backup is not to be had"):
+        undo(path)
+    assert path.read_bytes() == b"two"
+
+
+def test_journal_with_a_torn_line_and_one_that_is_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    change(path, b"one", b"two")
+    journal = tmp_path / ".kidx" / "journal.jsonl"
+    with journal.open("ab") as f:
+        f.write(b'{"schema":"kidx.jour')
+    undo(path)
+    assert path.read_bytes() == b"one"
+    journal.write_bytes(b'{"schema":"something.else"}\n')
+    with pytest.raises(CannotRead, match="none of kidx's journal"):
+        undo(path)
+
+
+def test_directory_takes_back_the_newest_run(tmp_path: Path) -> None:
+    first, second, third = (tmp_path / p / INDEX for p in ("a-0", "b-0", "c-0"))
+    for path in (first, second, third):
+        path.parent.mkdir()
+        path.write_bytes(b"one")
+    change(third, b"one", b"two", run="run 1")
+    change(first, b"one", b"two", run="run 2")
+    change(second, b"one", b"two", run="run 2")
+    assert len(undo(tmp_path)) == 2
+    assert [p.read_bytes() for p in (first, second, third)] == [b"one", b"one", b"two"]
+    undo(tmp_path)
+    assert third.read_bytes() == b"one"
+    with pytest.raises(Refused, match="nothing to undo"):
+        undo(tmp_path)
+
+
+def test_nothing_was_ever_written(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="nothing to undo"):
+        undo(tmp_path / INDEX)
+    with pytest.raises(Refused, match="nothing to undo"):
+        undo(tmp_path)
