@@ -1,44 +1,73 @@
 """`kidx dump --format kafka`: the text of Kafka's DumpLogSegments, so that scripts get what they know.
 
 Source: org.apache.kafka.tools.DumpLogSegments, 4.3.1. What stops that tool (a file it cannot read, a name without an
-offset) is said here, and the next file is dumped.
+offset, an entry past the end of the log) is said here, and the next file is dumped; nothing is created or written.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from kidx.cli.dumping import kafka_indexes
+from kidx.cli import complain, exit_status
+from kidx.cli.dumping import java, kafka_checks, kafka_indexes
 from kidx.cli.dumping.indexes import IndexReader
 from kidx.cli.dumping.inputs import Input
-from kidx.evidence import open_evidence
-from kidx.logdir.names import INDEX_OF_KIND, SEGMENT_SUFFIX, base_offset_of
+from kidx.errors import KidxError
+from kidx.evidence import open_evidence, read_file
+from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.report.arrays import write
 
 _SUFFIXES = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
 
 
-class KafkaDump:
-    """One run over several files; `close` says what was complained of, after all of them."""
+class KafkaOptions(NamedTuple):
+    """DumpLogSegments' own options."""
 
-    def __init__(self, base_offset: int | None) -> None:
-        self.base_offset = base_offset
+    print_data_log: bool = False
+    deep_iteration: bool = False
+    skip_record_metadata: bool = False
+    max_bytes: int = java.MAX_INT
+    verify_index_only: bool = False
+    index_sanity_check: bool = False
+
+
+class KafkaDump:
+    """One run over several files; `close` says what was complained of, after all of them.
+
+    `status` becomes the run's: findings where indexes and logs disagree or a sanity check fails, unreadable where
+    something could not be compared.
+    """
+
+    def __init__(self, base_offset: int | None, options: KafkaOptions) -> None:
+        self.base_offset, self.options = base_offset, options
+        self.status = exit_status.CLEAN
+        # What is complained of, a heading and its lines a file, in the order in which the tool comes to them.
+        self._mismatches: list[tuple[str, list[str]]] = []
+        self._times: tuple[list[tuple[str, list[str]]], ...] = ([], [], [])
+        self._gaps: list[tuple[str, list[str]]] = []
 
     def dump(self, file: Input) -> None:
         """Print one file. Raises CannotRead, UsageError."""
-        path = _as_java_says(file.path)
-        self._print(b"Dumping %b\n" % os.fsencode(path))
+        path = java.path_text(file.path)
+        self._print(f"Dumping {path}")
         kind = file.kind if file.is_stream else _SUFFIXES.get(os.path.splitext("x" + os.path.basename(path))[1], "")
         if kind in INDEX_OF_KIND:
             self._index(file, path, kind)
+        elif kind in (LOG, METADATA_SNAPSHOT):
+            self._log(file, path, kind)
+        elif kind == PRODUCER_SNAPSHOT:
+            self._producers(file)
         else:
-            sys.stdout.flush()
-            sys.stderr.buffer.write(b"Ignoring unknown file %b\n" % os.fsencode(path))
+            _say(f"Ignoring unknown file {path}")
 
     def close(self) -> None:
         """Print the complaints."""
+        for heading, lines in [*self._mismatches, *(c for part in self._times for c in part), *self._gaps]:
+            _say("\n".join([heading, *lines]))
+            self.status = max(self.status, exit_status.FINDINGS)
 
     def _index(self, file: Input, path: str, kind: str) -> None:
         index_format = INDEX_OF_KIND[kind]
@@ -47,14 +76,131 @@ class KafkaDump:
             reader = IndexReader(evidence, index_format, base_offset)
             slots = kafka_indexes.shown_slots(reader)
             if kind == "offset_index" and not slots:
-                self._print(b"%b is empty.\n" % os.fsencode(path))
-            write(sys.stdout, kafka_indexes.lines(reader, slots))
+                self._print(f"{path} is empty.")
+                return
+            if self.options.index_sanity_check and index_format.relative:
+                problem = kafka_checks.sanity_problem(index_format, evidence, base_offset, os.path.abspath(path))
+                if problem:
+                    _say(problem)
+                    self.status = max(self.status, exit_status.FINDINGS)
+                else:
+                    self._print(f"{path} passed sanity check.")
+                return
+            if not (self.options.verify_index_only and index_format.relative):
+                write(sys.stdout, kafka_indexes.lines(reader, slots))
+            if index_format.relative and not file.is_stream:
+                self._compare(path, reader, slots)
 
-    def _print(self, line: bytes) -> None:
-        write(sys.stdout, [line])
+    def _compare(self, path: str, reader: IndexReader, slots: range) -> None:
+        """Note where the index and the log beside it disagree."""
+        stem = os.path.join(os.path.dirname(path), os.path.basename(path).partition(".")[0])
+        if not os.path.lexists(stem + ".log"):
+            if self.options.verify_index_only:
+                complain(f"{path}: there is no {os.path.basename(stem)}.log beside it to compare it with")
+                self.status = exit_status.UNREADABLE
+            return
+        whole = os.path.abspath(path)
+        try:
+            with open_evidence(stem + ".log") as evidence:
+                log = kafka_checks.Log(evidence)
+                if reader.format.kind == "offset_index":
+                    found = kafka_checks.offset_mismatches(log, _pairs(reader, slots, "offset", "position"))
+                    lines = [f"  Index offset: {o}, log offset: {found[o]}" for o in sorted(found, reverse=True)]
+                    _note(self._mismatches, f"Mismatches in :{whole}", lines)
+                    return
+                data = read_file(stem + ".index") if os.path.lexists(stem + ".index") else b""
+                complaints = kafka_checks.time_complaints(
+                    log,
+                    kafka_checks.OffsetSlots(data, reader.base_offset),
+                    _pairs(reader, slots, "timestamp", "offset"),
+                )
+        except KidxError as e:
+            complain(str(e))
+            self.status = exit_status.UNREADABLE
+            return
+        for part, heading, line, pairs in zip(
+            self._times,
+            (
+                "Found timestamp mismatch in :",
+                "Found out of order timestamp in :",
+                "The following indexed offsets are not found in :",
+            ),
+            (
+                "  Index timestamp: {}, log timestamp: {}",
+                "  Index timestamp: {}, Previously indexed timestamp: {}",
+                "Indexed offset: {}, found log offset: {}",
+            ),
+            complaints,
+            strict=True,
+        ):
+            _note(part, heading + whole, [line.format(*pair) for pair in pairs])
+
+    def _log(self, file: Input, path: str, kind: str) -> None:
+        from kidx.cli.dumping import kafka_logs
+
+        if kind == LOG:
+            heading = kafka_logs.log_heading(base_offset_of(file.path, self.base_offset))
+        else:
+            heading = kafka_logs.snapshot_heading(path)
+        write(sys.stdout, [heading])
+        options = self.options
+        with open_evidence(file.path) as evidence:
+            end = min(evidence.size, options.max_bytes)
+            log = kafka_logs.LogLines(evidence, end)
+            if options.deep_iteration or options.print_data_log:
+                gaps = _Gaps()
+                show = {"metadata": not options.skip_record_metadata, "contents": options.print_data_log}
+                lines: Iterable[bytes | memoryview] = log.records(
+                    lambda batch, record: kafka_logs.record_line(batch, record, **show), gaps.see
+                )
+                write(sys.stdout, lines)
+                said = [f"  {before} is followed by {after}" for before, after in sorted(gaps.found.items())]
+                _note(self._gaps, f"Non-consecutive offsets in {os.path.abspath(path)}", said)
+            else:
+                write(sys.stdout, log.batches())
+            if why := log.broken():
+                complain(f"{path}: {why}")
+                self.status = exit_status.UNREADABLE
+            rest = end - (log.ending.position if log.ending else end)
+            if rest and options.max_bytes == java.MAX_INT:
+                self._print(f"Found {rest} invalid bytes at the end of {os.path.basename(path)}")
+
+    def _producers(self, file: Input) -> None:
+        from kidx.cli.dumping import kafka_logs
+
+        lines, wrong = kafka_logs.producer_lines(read_file(file.path))
+        write(sys.stdout, lines)
+        if wrong:
+            _say(wrong)
+            self.status = max(self.status, exit_status.FINDINGS)
+
+    def _print(self, line: str) -> None:
+        write(sys.stdout, [os.fsencode(line + "\n")])
 
 
-def _as_java_says(path: str) -> str:
-    """A path as java.io.File prints it: slashes once, none at the end."""
-    short = re.sub("/+", "/", path)
-    return short if short == "/" else short.rstrip("/")
+class _Gaps:
+    """Which records' offsets do not follow each other; a log that starts above 0 is complained of, too."""
+
+    def __init__(self) -> None:
+        self.last, self.found = -1, dict[int, int]()
+
+    def see(self, offset: int) -> None:
+        if offset != self.last + 1:
+            self.found[self.last] = offset
+        self.last = offset
+
+
+def _note(where: list[tuple[str, list[str]]], heading: str, lines: list[str]) -> None:
+    if lines:
+        where.append((heading, lines))
+
+
+def _pairs(reader: IndexReader, slots: range, first: str, second: str) -> Iterator[tuple[int, int]]:
+    a, b = reader.names.index(first), reader.names.index(second)
+    return ((row[a], row[b]) for row in reader.rows(slots))
+
+
+def _say(text: str) -> None:
+    """A line on standard error, in the tool's words and not in kidx's name."""
+    sys.stdout.flush()
+    write(sys.stderr, [os.fsencode(text + "\n")])

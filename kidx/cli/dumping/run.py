@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from kidx.cli import complain
+from kidx.cli import complain, exit_status
 from kidx.cli.dumping.indexes import IndexReader, index_table
 from kidx.cli.dumping.inputs import Input, inputs_of
-from kidx.cli.dumping.kafka import KafkaDump
+from kidx.cli.dumping.kafka import KafkaDump, KafkaOptions
 from kidx.cli.dumping.selection import Selection, parse_bound
 from kidx.errors import UsageError
 from kidx.evidence import open_evidence
@@ -32,10 +33,11 @@ class Dump:
         head: int | None,
         tail: int | None,
         hexed: bool,
+        **kafka: Any,
     ) -> None:
         self.form, self.kind, self.iso, self.base_offset, self.hexed = form, kind, iso, base_offset, hexed
         self.selection = Selection(parse_bound(low), parse_bound(high), head, tail)
-        self.kafka = KafkaDump(base_offset) if form == "kafka" else None
+        self.kafka = KafkaDump(base_offset, KafkaOptions(**kafka)) if form == "kafka" else None
         if self.kafka and (hexed or iso or self.selection != Selection()):
             raise UsageError(
                 "--format kafka is DumpLogSegments' text, which knows no --hex, --iso, --from, --to, --head, --tail"
@@ -57,9 +59,13 @@ class Dump:
         else:
             raise UsageError(f"{file.path}: not a file that dump knows by its name; say what it is with --kind")
 
-    def close(self) -> None:
-        """End the output."""
-        (self.kafka or self.printer).close()
+    def close(self) -> int:
+        """End the output; the exit status as far as it is about what was shown."""
+        if self.kafka:
+            self.kafka.close()
+            return self.kafka.status
+        self.printer.close()
+        return exit_status.CLEAN
 
     def _index(self, file: Input) -> None:
         index_format = INDEX_OF_KIND[file.kind]

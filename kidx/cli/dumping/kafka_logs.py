@@ -1,0 +1,228 @@
+"""Logs, metadata snapshots and producer snapshots as DumpLogSegments prints them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from kidx.cli.dumping import java
+from kidx.evidence import Evidence
+from kidx.formats.batches import DELETE_HORIZON_BIT, Batch
+from kidx.formats.compression import CODEC_NAMES
+from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
+from kidx.formats.crc import crc_holds
+from kidx.formats.producer_snapshot import VERSION, parse_snapshot
+from kidx.formats.records import Record
+from kidx.report.digits import LineForm, Maybe
+from kidx.report.kafka import TIMESTAMP_TYPES, batch_line, message_line
+from kidx.segments.records import decode_entry
+from kidx.segments.scan import scan
+from kidx.segments.walk import NO_BATCH, PREALLOCATED, Ending, walk
+
+if TYPE_CHECKING:
+    from kidx.segments.windows import Window
+
+_SMALL_BYTES = 4 << 20  # up to here batch by batch is done before numpy is imported
+_CONTROL_WORDS = dict(
+    zip(
+        CONTROL_TYPE_NAMES,
+        ("", "", "LeaderChange:", "SnapshotHeader", "SnapshotFooter", "KRaftVersion", "KRaftVoters"),
+        strict=True,
+    )
+)
+
+
+@cache
+def _forms() -> tuple[LineForm, LineForm]:
+    return message_line(CODEC_NAMES), batch_line(CODEC_NAMES)
+
+
+class LogLines:
+    """The lines of a log's batches up to `end`; afterwards `ending` says how they ended."""
+
+    def __init__(self, evidence: Evidence, end: int) -> None:
+        self.evidence, self.end = evidence, end
+        self.ending: Ending | None = None
+
+    def batches(self) -> Iterator[bytes | memoryview]:
+        """A line a batch."""
+        if self.end <= _SMALL_BYTES:
+            yield b"".join(line for _, _, line in self._one_by_one())
+            return
+        windows = scan(self.evidence, end=self.end)
+        for window in windows:
+            yield from _window_lines(window)
+        self.ending = windows.ending
+
+    def records(self, line_of: Callable[[Batch, Record], bytes], seen: Callable[[int], None]) -> Iterator[bytes]:
+        """A line a batch, and after it one for each of its records; `seen` is told every record's offset."""
+        for batch, entry, line in self._one_by_one():
+            out = [line]
+            for record in decode_entry(batch, entry).records:
+                seen(record.offset)
+                out.append(line_of(batch, record))
+            yield b"".join(out)
+
+    def _one_by_one(self) -> Iterator[tuple[Batch, bytes, bytes]]:
+        steps = walk(self.evidence, 0, self.end)
+        for batch in steps:
+            entry = self.evidence.read(batch.position, batch.size)
+            row = _batch_row(batch, crc_holds(batch, entry))
+            yield batch, entry, _forms()[batch.magic == 2].plain([row])
+        self.ending = steps.ending
+
+    def broken(self) -> str:
+        """Why the tool would give up at the batches' end, "" where it would not."""
+        if self.ending is None or self.ending.kind not in (NO_BATCH, PREALLOCATED):
+            return ""
+        return f"the batches end at byte {self.ending.position}: {self.ending.why}"
+
+
+def log_heading(base_offset: int) -> bytes:
+    """What stands before a log's batches."""
+    return b"Log starting offset: %d\n" % base_offset
+
+
+def snapshot_heading(path: str) -> bytes:
+    """What stands before a metadata snapshot's batches; nothing where its name says neither offset nor epoch."""
+    name = os.path.basename(path)
+    if name == "bootstrap.checkpoint":
+        return b"KRaft bootstrap snapshot\n"
+    offset, _, epoch = name.partition(".")[0].partition("-")
+    if not (offset.isdigit() and epoch.isdigit()):
+        return b""
+    return b"Snapshot end offset: %d, epoch: %d\n" % (int(offset), int(epoch))
+
+
+def record_line(batch: Batch, record: Record, *, metadata: bool, contents: bool) -> bytes:
+    """A record's line: `metadata` and `contents` say what is in it."""
+    out = []
+    if metadata:
+        sizes = [-1 if part is None else len(part) for part in (record.key, record.value)]
+        out.append(
+            f"| offset: {record.offset} {batch.timestamp_type}: {record.timestamp} "
+            f"keySize: {sizes[0]} valueSize: {sizes[1]}"
+        )
+        if batch.magic == 2:
+            sequence = java.sequence_after(batch.base_sequence, record.offset - batch.base_offset)
+            out.append(f" sequence: {sequence} headerKeys: [{','.join(java.text(name) for name, _ in record.headers)}]")
+        else:
+            out.append(f" isValid: {'true' if record.crc_ok else 'false'} crc: {record.crc}")
+        if batch.control and (control := parse_control(record.key, record.value)):
+            out.append(_control_text(control))
+    if contents and not batch.control:
+        prefix = " " if metadata else "| "
+        if record.key is not None:
+            out.append(f"{prefix}key: {java.text(record.key)}")
+            prefix = " "
+        if record.value is not None:
+            out.append(f"{prefix}payload: {java.text(record.value)}")
+    return "".join(out).encode() + b"\n"
+
+
+def _control_text(control: ControlRecord) -> str:
+    if control.type_id in (ABORT, COMMIT):
+        epoch = control.fields["coordinatorEpoch"] if control.fields else None
+        return f" endTxnMarker: {control.name} coordinatorEpoch: {epoch}"
+    if control.name in _CONTROL_WORDS:
+        return f" {_CONTROL_WORDS[control.name]} {java.compact_json(control.fields)}"
+    return f" controlType: {control.name}({control.type_id})"
+
+
+def _batch_row(batch: Batch, crc_ok: bool) -> Sequence[int | None]:
+    kind = TIMESTAMP_TYPES.index(batch.timestamp_type)
+    tail = (batch.position, kind, batch.max_timestamp, batch.size, batch.magic, batch.codec, batch.crc, int(crc_ok))
+    if batch.magic != 2:
+        return (batch.base_offset, *tail)
+    return (
+        batch.base_offset,
+        batch.last_offset,
+        batch.record_count,
+        batch.base_sequence,
+        java.sequence_after(batch.base_sequence, batch.last_offset_delta),
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.leader_epoch,
+        int(batch.transactional),
+        int(batch.control),
+        batch.delete_horizon,
+        *tail,
+    )
+
+
+def _window_lines(window: Window) -> Iterator[bytes | memoryview]:
+    """A window's lines: stretches of v2 batches, and of messages, in turn."""
+    import numpy as np
+
+    magic = window.column("magic")
+    assert window.crc_ok is not None
+    times = np.where(magic == 0, 2, window.log_append_time.astype(np.int64))
+    tail = [window.position, times, window.column("max_timestamp"), window.size, magic, window.codec,
+            window.column("crc"), window.crc_ok.astype(np.int64)]  # fmt: skip
+    names = ("record_count", "base_sequence")
+    horizon = Maybe(window.column("base_timestamp"), (window.column("attributes") & DELETE_HORIZON_BIT) != 0)
+    head: list[Any] = [
+        window.column("base_offset"),
+        window.last_offset,
+        *(window.column(name) for name in names),
+        _last_sequences(window),
+        *(window.column(name) for name in ("producer_id", "producer_epoch", "leader_epoch")),
+        window.transactional.astype(np.int64),
+        window.control.astype(np.int64),
+        horizon,
+    ]
+    new = magic == 2
+    for start, end in pairwise([0, *(np.flatnonzero(new[1:] != new[:-1]) + 1).tolist(), len(window)]):
+        columns = [*(head if new[start] else head[:1]), *tail]
+        part = slice(start, end)
+        yield from _forms()[bool(new[start])].lines(
+            [c.part(part) if isinstance(c, Maybe) else c[part] for c in columns]
+        )
+
+
+def _last_sequences(window: Window) -> Any:
+    """java.sequence_after of every batch."""
+    import numpy as np
+
+    base, delta = window.column("base_sequence"), window.column("last_offset_delta")
+    wraps = base > (java.MAX_INT - delta).astype(np.int32)
+    last = np.where(wraps, delta - (java.MAX_INT - base) - 1, base + delta).astype(np.int32).astype(np.int64)
+    return np.where(base == -1, -1, last)
+
+
+def producer_lines(data: bytes) -> tuple[list[bytes], str]:
+    """A producer snapshot's lines, and what is wrong with it; the tool prints none of a damaged one."""
+    if len(data) < 10:
+        return [], f"Snapshot failed schema validation: it has {len(data)} bytes, and its header alone has 10"
+    snapshot = parse_snapshot(data)
+    if snapshot.version != VERSION:
+        version = f"Snapshot contained an unknown file version {snapshot.version}"
+        return [], f"Snapshot failed schema validation: {version}"
+    wrong = ""
+    if snapshot.entry_count != len(snapshot.producers):
+        wrong = f"Snapshot failed schema validation: {snapshot.entry_count} entries are announced, and it has fewer"
+    elif not snapshot.crc_ok:
+        from fastcrc.crc32 import iscsi
+
+        wrong = (
+            f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {snapshot.crc}. Computed crc: {iscsi(data[6:])}"
+        )
+    lines = []
+    for p in snapshot.producers if not wrong else ():
+        open_from = p.current_txn_first_offset
+        transaction = f"OptionalLong[{open_from}]" if open_from >= 0 else "OptionalLong.empty"
+        line = (
+            f"producerId: {p.producer_id} producerEpoch: {p.producer_epoch} coordinatorEpoch: {p.coordinator_epoch} "
+            f"currentTxnFirstOffset: {transaction} lastTimestamp: {p.timestamp}"
+        )
+        if p.last_offset >= 0:
+            first = java.sequence_before(p.last_sequence, p.offset_delta)
+            line += (
+                f" firstSequence: {first} lastSequence: {p.last_sequence} lastOffset: {p.last_offset} "
+                f"offsetDelta: {p.offset_delta} timestamp: {p.timestamp}"
+            )
+        lines.append(line.encode() + b"\n")
+    return lines, wrong
