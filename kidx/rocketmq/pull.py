@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.config import StoreConfig
 from kidx.rocketmq.formats import UNIT
+from kidx.rocketmq.log_queues import LogQueue
 from kidx.rocketmq.queues import ConsumeQueue
 from kidx.rocketmq.store import Queue, Store
 
@@ -44,7 +45,7 @@ def pull(store: Store, topic: str, queue_id: int, offset: int, most: int, memory
     `memory_bytes` is what the broker computes of TOTAL_PHYSICAL_MEMORY_SIZE and accessMessageInMemoryMaxRatio. Raises
     JavaThrows where the store throws.
     """
-    queue = store.queue(topic, queue_id)
+    queue = store.replayed.get((topic, queue_id)) if store.layout.rocksdb else store.queue(topic, queue_id)
     if queue is None or queue.max_offset == 0:
         minimum = queue.min_offset if queue else 0
         return Pull("NO_MESSAGE_IN_QUEUE", 0, minimum, 0, memory_bytes=memory_bytes)
@@ -59,10 +60,10 @@ def pull(store: Store, topic: str, queue_id: int, offset: int, most: int, memory
     if outside:
         return Pull(*outside, least, end, memory_bytes=memory_bytes)
     found = Pull("NO_MATCHED_MESSAGE", offset, least, end, memory_bytes=memory_bytes)
-    units = _units(queue, offset)
+    units = _units(queue, offset, most)
     pulling = 0
     if units is None:
-        per_file = queue.file_size // queue.unit_bytes
+        per_file = 1 if isinstance(queue, LogQueue) else queue.file_size // queue.unit_bytes
         found.status, found.next_offset = "OFFSET_FOUND_NULL", offset + per_file - offset % per_file
         if not store.five:
             return found
@@ -125,8 +126,10 @@ def batch_full(
     return None
 
 
-def _units(queue: Queue, offset: int) -> Iterator[tuple[int, int, int, int]] | None:
+def _units(queue: Queue | LogQueue, offset: int, most: int) -> Iterator[tuple[int, int, int, int]] | None:
     """(queue offset, messages, commit-log offset, size) from an offset to the end of its file: no pull goes further."""
+    if isinstance(queue, LogQueue):
+        return ((unit.offset, 1, unit.commit_log_offset, unit.size) for unit in queue.from_offset(offset, most))
     if isinstance(queue, BatchConsumeQueue):
         return _batch_units(queue, offset)
     return _simple_units(queue, offset)

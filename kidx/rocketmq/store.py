@@ -18,6 +18,7 @@ from kidx.rocketmq.files import MappedFile, OpenFiles, series_refusal
 from kidx.rocketmq.formats import CHECKPOINT, MAGIC_V1, UNIT
 from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
+from kidx.rocketmq.log_queues import LogQueue, replay
 from kidx.rocketmq.messages import Broken, Message, recovers
 from kidx.rocketmq.queues import ConsumeQueue
 
@@ -77,7 +78,6 @@ class Store:
         self.behaviour: Behaviour = behaviour_of(version, algorithm, five=False)
         if version is None:
             self.behaviour = behaviour_of(None, algorithm, self._five_wrote())
-        self._refuse_rocksdb()
         self.log = CommitLog(self.opened, self._load(layout.commit_log, config.commit_log_bytes), self._log_file_bytes)
 
     def close(self) -> None:
@@ -113,6 +113,11 @@ class Store:
         loaded.correct_min_offset(self.log.first_offset)
         self._apply_mtimes(loaded)
         return loaded
+
+    @cached_property
+    def replayed(self) -> dict[tuple[str, int], LogQueue]:
+        """The queues of a store that keeps them in RocksDB, as the commit log gives them; the whole of it is read."""
+        return replay(self.log) if self._log_end is not None else {}
 
     def names(self) -> list[tuple[str, int]]:
         """Every queue that has a directory, by topic and number."""
@@ -154,7 +159,7 @@ class Store:
             return []
         if self.unclean:
             return self._walked
-        if not self.five or self._reaches(end):
+        if not self.five or self.layout.rocksdb or self._reaches(end):
             return []
         known = max((q.max_physical for q in self._all_recovered()), default=-1)
         return [message for message in self._walked if message.physical_offset > known]
@@ -313,13 +318,6 @@ class Store:
             if ends is not None:
                 break
         return written_by_five(self.layout, ends, abort_has_pid=abort is not None and abort.size > 0)
-
-    def _refuse_rocksdb(self) -> None:
-        if self.layout.rocksdb:
-            raise DoesNotLoad(
-                f"{self.layout.root}/consumequeue is a RocksDB database (storeType=defaultRocksDB, 5.2 on): kidx reads"
-                " file queues only; `kidx rocketmq dump` and `verify` still read its commit log"
-            )
 
     def _apply_mtimes(self, queue: Queue) -> None:
         import os

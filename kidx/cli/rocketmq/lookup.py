@@ -66,12 +66,15 @@ def command(
     from kidx.cli import complain, exit_status
     from kidx.cli.rocketmq.lookup_tables import key_table, offset_table, time_table
     from kidx.errors import UsageError
+    from kidx.rocketmq.log_queues import NOTE
 
     if sum(map(bool, (times, offsets, keys))) != 1:
         raise UsageError("ask one kind of question: --time, --offset or --key")
     if (queue is None) != bool(keys):
         raise UsageError("--key wants TOPIC alone; --time and --offset want TOPIC and QUEUE")
     store = open_asked(root, config, commit_log, broker_version, algorithm=algorithm, mtimes=mtimes)
+    if store.layout.rocksdb and not keys:
+        complain(NOTE)
     failed: list[str] = []
     if keys:
         table = key_table(store, topic, keys, asked["most"], asked["begin"], asked["end"])
@@ -79,7 +82,7 @@ def command(
         table = offset_table(store, topic, queue or 0, offsets)
     else:
         table = time_table(store, topic, queue or 0, times, asked["boundary"], asked["trace_pages"], failed)
-    if form == "text" and times and asked["trace_pages"]:
+    if form == "text" and times and asked["trace_pages"] and not store.layout.rocksdb:
         from kidx.report.rocketmq_screen import show_search
 
         show_search(table)

@@ -32,6 +32,8 @@ def time_table(
     store: Store, topic: str, queue_id: int, times: Sequence[str], boundary: str, trace: bool, failed: list[str]
 ) -> Table:
     """kidx.rocketmq_lookup.v1: a row a time. Where the store would throw, offset is null and `why` says so."""
+    if store.layout.rocksdb:
+        return replayed_time_table(store, topic, queue_id, times, boundary)
     queue = store.queue(topic, queue_id)
     search: Search | BatchSearch | None = None
     if isinstance(queue, BatchConsumeQueue):
@@ -61,6 +63,16 @@ def time_table(
             yield [*row, probe_rows(probes, queue), pages_of(probes, queue), kafka]
 
     return Table("kidx.rocketmq_lookup.v1", [*TIME_COLUMNS, *TRACE_COLUMNS], rows())
+
+
+def replayed_time_table(store: Store, topic: str, queue_id: int, times: Sequence[str], boundary: str) -> Table:
+    """The same table for a store whose queues are in RocksDB; what a probe there touches is RocksDB's affair."""
+    queue = store.replayed.get((topic, queue_id))
+    rows = (
+        [topic, queue_id, time, CURRENT, boundary, queue.by_time(time, boundary) if queue else 0, *[None] * 4]
+        for time in _times(times)
+    )
+    return Table("kidx.rocketmq_lookup.v1", [*TIME_COLUMNS, *TRACE_COLUMNS], rows)
 
 
 def _times(times: Sequence[str]) -> Iterator[int]:

@@ -45,6 +45,7 @@ def command(
     from kidx.errors import UsageError
     from kidx.report.table import BOOL, INT, TEXT, Column, Table
     from kidx.rocketmq.java import JavaThrows
+    from kidx.rocketmq.log_queues import NOTE
     from kidx.rocketmq.pull import Pull, pull
 
     if (memory is None) == (physical_memory is None):
@@ -52,6 +53,8 @@ def command(
     store = open_asked(root, config, commit_log, broker_version)
     if memory is None:
         memory = int((physical_memory or 0) * (store.config.in_memory_ratio / 100.0))
+    if store.layout.rocksdb:
+        complain(NOTE)
     found, why = None, None
     try:
         found = pull(store, topic, queue, offset, most, memory)

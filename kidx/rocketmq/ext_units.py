@@ -1,0 +1,48 @@
+"""Units of consumequeue_ext: what a tag code that is an address leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kidx.rocketmq.formats import EXT_HEAD
+
+END_MARK = -1  # ConsumeQueueExt: an i16 that says the rest of the file is filler
+
+
+class ExtUnit(NamedTuple):
+    """A unit at `position` of its file; `bitmap` is the filter's, empty without one."""
+
+    position: int
+    size: int
+    tag_code: int
+    store_timestamp: int
+    bitmap: bytes
+
+
+def read_ext_unit(data: bytes, position: int) -> ExtUnit | None:
+    """The unit at a position, None where there is none: a size below 20, a bitmap past the end (CqExtUnit.read)."""
+    if position + EXT_HEAD.size > len(data):
+        return None
+    size, tag_code, timestamp, bitmap_bytes = EXT_HEAD.struct.unpack_from(data, position)
+    start = position + EXT_HEAD.size
+    if size < EXT_HEAD.size or bitmap_bytes < 0 or start + bitmap_bytes > len(data):
+        return None
+    return ExtUnit(position, size, tag_code, timestamp, data[start : start + bitmap_bytes])
+
+
+def ext_units(data: bytes) -> Iterator[ExtUnit]:
+    """The units of a file from its start to the end mark, or to the first that is none."""
+    position = 0
+    while (unit := read_ext_unit(data, position)) is not None:
+        yield unit
+        position += unit.size
+
+
+def filler_start(data: bytes) -> int | None:
+    """Where the end mark stands, None where units or zeros reach the end."""
+    end = 0
+    for unit in ext_units(data):
+        end = unit.position + unit.size
+    mark = data[end : end + 2]
+    return end if len(mark) == 2 and int.from_bytes(mark, signed=True) == END_MARK else None

@@ -1,0 +1,97 @@
+"""Queues rebuilt from the commit log alone, for stores whose queues are in RocksDB, which kidx does not read.
+
+Every message says its queue and its offset there, so a dispatch of the whole log gives back what the database holds,
+as far as the broker had dispatched. Searches are those of org.apache.rocketmq.store.queue.RocksDBConsumeQueueTable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kidx.rocketmq.commit_log import CommitLog, walk
+from kidx.rocketmq.messages import Message
+
+NOTE = (
+    "the queues are in RocksDB (storeType=defaultRocksDB, 5.2 on), which kidx does not read: answered from the commit "
+    "log, as a dispatch of all of it fills them"
+)
+
+
+class LogUnit(NamedTuple):
+    """What a RocksDB queue keeps of a message."""
+
+    offset: int
+    commit_log_offset: int
+    size: int
+    store_timestamp: int
+
+
+class LogQueue:
+    """One queue: its units by queue offset."""
+
+    kind = "rocksdb"
+    unit_bytes = 20
+
+    def __init__(self) -> None:
+        self.units: dict[int, LogUnit] = {}
+
+    @property
+    def min_offset(self) -> int:
+        """Queue offset of the first message that the commit log still has."""
+        return min(self.units, default=0)
+
+    @property
+    def max_offset(self) -> int:
+        """The queue offset that the next message gets."""
+        return max(self.units, default=-1) + 1
+
+    def from_offset(self, offset: int, most: int) -> Iterator[LogUnit]:
+        """Units from an offset on, at most so many."""
+        return (self.units[at] for at in range(offset, min(self.max_offset, offset + most)) if at in self.units)
+
+    def by_time(self, time: int, boundary: str) -> int:
+        """The offset for a time (binarySearchInCQByTime), within the queue; `boundary` is lower or upper."""
+        if not self.units:
+            return 0
+        found = self._search(time, boundary == "lower")
+        return min(max(found, self.min_offset), self.max_offset)
+
+    def _search(self, time: int, lower: bool) -> int:
+        floor, ceiling = self.min_offset, self.max_offset - 1
+        if self.units[ceiling].store_timestamp < time:
+            return ceiling + 1 if lower else ceiling
+        if self.units[floor].store_timestamp > time:
+            return floor if lower else 0
+        low, high, left, right = floor, ceiling, -1, -1
+        while high >= low:
+            middle = low + (high - low) // 2
+            stored = self.units[middle].store_timestamp if middle in self.units else None
+            if stored is None:
+                low = middle + 1
+            elif stored == time:
+                step = -1 if lower else 1
+                while floor <= middle + step <= ceiling and self._is_at(middle + step, time):
+                    middle += step
+                return middle
+            elif stored > time:
+                high, right = middle - 1, middle
+            else:
+                low, left = middle + 1, middle
+        return right if lower else left
+
+    def _is_at(self, offset: int, time: int) -> bool:
+        return offset in self.units and self.units[offset].store_timestamp == time
+
+
+def replay(log: CommitLog) -> dict[tuple[str, int], LogQueue]:
+    """Every queue that the commit log's messages name, by topic and number."""
+    queues: dict[tuple[str, int], LogQueue] = {}
+    for file in log.files:
+        for position, found in walk(file, file.wrote):
+            if isinstance(found, Message) and found.has_unit:
+                queue = queues.setdefault((found.topic, found.queue_id), LogQueue())
+                queue.units[found.queue_offset] = LogUnit(
+                    found.queue_offset, file.base + position, found.size, found.store_timestamp
+                )
+    return queues
