@@ -1,0 +1,189 @@
+"""Rebuilt indexes are those that LogSegment.recover writes; logs that break off are indexed up to there and said so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kidx.errors import CannotRead, Refused, UsageError
+from kidx.evidence import open_evidence
+from kidx.logdir.names import OFFSET, TIME, TRANSACTION
+from kidx.segments.walk import walk
+from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
+from kidx.surgery.recovery import _indexed_rows
+from tests.damage import fix_crc, flip_byte, set_header, shrink
+from tests.support import KAFKA_SETS
+
+KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
+RECOVERED = [
+    (fixture_set, found.parent.relative_to(fixture_set / "answers" / "recovered"))
+    for fixture_set in KAFKA_SETS
+    for found in sorted((fixture_set / "answers" / "recovered").rglob("truncated.tsv"))
+]
+CLEAN = KAFKA_SETS[0] / "clean"
+PLAIN = CLEAN / "plain-0" / "00000000000000000000.log"
+
+
+@pytest.mark.parametrize(("fixture_set", "below"), RECOVERED, ids=lambda value: str(value)[-60:])
+def test_as_kafkas_recovery(fixture_set: Path, below: Path) -> None:
+    stage, interval, *partition = below.parts
+    expected = fixture_set / "answers" / "recovered" / below
+    compared = 0
+    for target in targets_of(str(fixture_set / stage / Path(*partition))):
+        rebuilt = rebuild(target, int(interval))
+        for suffix, kind in KINDS.items():
+            path = expected / (f"{target.segment.base_offset:020d}" + suffix)
+            if path.exists():
+                assert rebuilt.new.get(kind, b"") == path.read_bytes(), path
+                compared += 1
+        assert rebuilt.recovered.broken is None
+    assert compared
+
+
+@given(st.lists(st.integers(61, 3000), max_size=60), st.integers(0, 5000), st.integers(0, 9000))
+def test_entries_are_spaced_as_one_batch_after_another_would_have_it(
+    sizes: list[int], interval: int, start: int
+) -> None:
+    positions = start + np.cumsum([0, *sizes])
+    expected, last = [], max(0, start - 100)
+    for row, position in enumerate(positions.tolist()):
+        if position - last > interval:
+            expected.append(row)
+            last = position
+    assert _indexed_rows(positions, max(0, start - 100), interval).tolist() == expected
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    """A log with its indexes, in a partition of its own."""
+    partition = tmp_path / "plain-0"
+    partition.mkdir()
+    for file in PLAIN.parent.glob(PLAIN.stem + ".*"):
+        shutil.copyfile(file, partition / file.name)
+    return partition / PLAIN.name
+
+
+def rebuilt_of(path: Path, interval: int = 512):
+    (result,) = [rebuild(target, interval) for target in targets_of(str(path))]
+    return result
+
+
+def batches_of(path: Path) -> list:
+    with open_evidence(str(path)) as log:
+        return list(walk(log))
+
+
+def test_a_wrong_crc_ends_it(segment: Path) -> None:
+    whole = rebuilt_of(segment)
+    batches = batches_of(segment)
+    middle = batches[len(batches) // 2]
+    flip_byte(segment, middle.next_position - 1)
+    cut = rebuilt_of(segment)
+    assert (cut.recovered.valid_bytes, cut.recovered.batches) == (middle.position, len(batches) // 2)
+    assert f"breaks off at byte {middle.position}: the CRC of the batch does not hold" in cut.said
+    assert f"the {segment.stat().st_size - middle.position:,} bytes after it left alone" in cut.said
+    indexed = len(cut.new[OFFSET])
+    assert 0 < indexed < len(whole.new[OFFSET]) and whole.new[OFFSET].startswith(cut.new[OFFSET])
+    os.truncate(segment, middle.position)
+    assert rebuilt_of(segment).new == cut.new
+
+
+def test_a_torn_log(segment: Path) -> None:
+    last = batches_of(segment)[-1]
+    shrink(segment, 5)
+    cut = rebuilt_of(segment)
+    assert cut.recovered.valid_bytes == last.position
+    assert f"breaks off at byte {last.position}" in cut.said
+
+
+def test_an_offset_that_does_not_fit_the_base_offset(segment: Path) -> None:
+    batch = batches_of(segment)[3]
+    set_header(segment, batch.position, last_offset_delta=2**31 - 1)
+    fix_crc(segment, batch.position)
+    assert rebuilt_of(segment).recovered.valid_bytes == batch.position
+
+
+def test_an_offset_that_goes_back(segment: Path) -> None:
+    whole = rebuilt_of(segment)
+    batch = next(b for b in batches_of(segment) if b.position == int.from_bytes(whole.new[OFFSET][20:24], "big"))
+    set_header(segment, batch.position, base_offset=0)
+    cut = rebuilt_of(segment)
+    assert cut.recovered.valid_bytes == batch.position and "is before one that came earlier" in cut.said
+    assert cut.new[OFFSET] == whole.new[OFFSET][:16]
+
+
+def test_an_empty_log_gives_empty_indexes(segment: Path) -> None:
+    os.truncate(segment, 0)
+    assert rebuilt_of(segment).new == {OFFSET: b"", TIME: b""}
+
+
+def test_more_entries_than_the_index_may_have(segment: Path) -> None:
+    (target,) = targets_of(str(segment))
+    with pytest.raises(Refused, match="offset index would have"):
+        rebuild(target, 0, max_index_size=24)
+
+
+def test_damaged_or_missing_indexes_do_no_harm(segment: Path) -> None:
+    whole = rebuilt_of(segment)
+    index = segment.with_suffix(".index")
+    index.write_bytes(index.read_bytes()[::-1] + b"\1")
+    assert rebuilt_of(segment).new == whole.new
+    index.unlink()
+    segment.with_suffix(".timeindex").unlink()
+    assert rebuilt_of(segment).new == whole.new
+
+
+TXN = CLEAN / "txn-0"
+
+
+@pytest.mark.parametrize("damage", ["all gone", "last gone", "last corrupt", "last torn"])
+def test_without_its_producer_snapshot_the_segments_before_are_read(tmp_path: Path, damage: str) -> None:
+    partition = tmp_path / "txn-0"
+    partition.mkdir()
+    for file in TXN.iterdir():
+        shutil.copyfile(file, partition / file.name)
+    expected = [rebuild(t, 512).new for t in targets_of(str(partition))]
+    snapshots = sorted(partition.glob("*.snapshot"))
+    bases = [int(f.stem) for f in partition.glob("*.log")]
+    last = next(f for f in reversed(snapshots) if int(f.stem) in bases)
+    if damage == "all gone":
+        for file in snapshots:
+            file.unlink()
+    elif damage == "last gone":
+        last.unlink()
+    elif damage == "last corrupt":
+        flip_byte(last, -1)
+    else:
+        shrink(last, last.stat().st_size - 4)
+    found = [rebuild(t, 512) for t in targets_of(str(partition))]
+    assert [r.new for r in found] == expected
+    assert "open transactions were found by reading" in found[-1].said
+
+
+def test_targets(tmp_path: Path) -> None:
+    assert [t.below for t in targets_of(str(PLAIN))] == ["plain-0"]
+    assert {t.below for t in targets_of(str(CLEAN / "txn-0"))} == {"txn-0"}
+    assert {"txn-0", "plain-0", "times-0"} <= {t.below for t in targets_of(str(CLEAN))}
+    with pytest.raises(UsageError, match="neither a segment"):
+        list(targets_of(str(CLEAN / "meta.properties")))
+    with pytest.raises(CannotRead, match="no segment"):
+        list(targets_of(str(tmp_path)))
+    with pytest.raises(CannotRead, match="its segment has no"):
+        (tmp_path / PLAIN.with_suffix(".index").name).touch()
+        list(targets_of(str(tmp_path / PLAIN.with_suffix(".index").name)))
+
+
+def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
+    result = rebuilt_of(segment)
+    apart = {c.path: c.after for c in changes_apart(result, str(tmp_path / "out"))}
+    stem = str(tmp_path / "out" / "plain-0" / segment.stem)
+    assert apart == {stem + ".index": result.new[OFFSET], stem + ".timeindex": result.new[TIME]}
+    in_place = {c.path: c.before for c in changes_in_place(result)}
+    assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
+    assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()
