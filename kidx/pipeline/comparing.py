@@ -36,7 +36,8 @@ def compare_replicas(sums: Mapping[str, Sequence[BucketSum]], session: Callable[
     cleaned = {named: _cleaned_below(named, found) for named, found in shared.items()}
     suspects = {n: suspicion({d: sums[d] for d in found}, cleaned[n]) for n, found in shared.items()}
     doubtful = [named for named in shared if suspects[named].buckets]
-    found = _find_all(session(), [(shared[n], suspects[n]) for n in doubtful]) if doubtful else []
+    asked = [([d for d in shared[n] if sums[d]], suspects[n]) for n in doubtful]
+    found = _find_all(session(), asked) if asked else []
     diverged = dict(zip(doubtful, found, strict=True))
     return [
         _row(named, {d: sums[d] for d in directories}, diverged.get(named), cleaned[named])
