@@ -55,6 +55,11 @@ class IndexReader:
             key, value = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
         return key + self._key_shift, value + self._value_shift
 
+    def keys(self) -> list[int]:
+        """Every entry's key, in order of slots."""
+        self.hold()
+        return [key + self._key_shift for key, _ in self.index_format.struct.iter_unpack(self._held or b"")]
+
     def reader(self, by: str = KEY) -> ReadSlot:
         """The function from slot to key, or to value, that a search compares."""
         entry, part = self.entry, 0 if by == KEY else 1

@@ -40,13 +40,12 @@ class PagePaths:
             self._number(())
         self.pages = self._page_table()
 
-    def touches(self, numbers: npt.NDArray[np.int32], page_count: int) -> npt.NDArray[np.int64]:
-        """How many of the look-ups whose path numbers these are touch each page; shape (page_count,)."""
+    def touches(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """How many of the look-ups with these path numbers touch each page; up to the last page touched."""
         times = np.bincount(numbers, minlength=len(self.pages))
-        flat = np.repeat(times, self.pages.shape[1])
-        touched = self.pages.ravel() != NO_PAGE
-        counts = np.bincount(self.pages.ravel()[touched], weights=flat[touched], minlength=page_count)
-        return counts.astype(np.int64)
+        touched = self.pages != NO_PAGE
+        weights = np.broadcast_to(times[:, None], self.pages.shape)[touched]
+        return np.bincount(self.pages[touched], weights=weights).astype(np.int64)
 
     def _walk(self, warm_entries: int | None) -> None:
         last = self.entries - 1

@@ -50,7 +50,7 @@ def test_every_slot_of_an_index_of_three_warm_sections(kind: str) -> None:
 def test_touches_count_each_lookup_once_a_page() -> None:
     many = ManyLookups(np.arange(14 * 512, dtype=np.int64), 8, 1024)
     found = many.look_up(np.array([14 * 512 - 1] * 3 + [-1]), WARM)
-    touches = many.paths(WARM).touches(found.paths, 14)
+    touches = many.paths(WARM).touches(found.paths)
     assert touches.tolist() == [1] + [0] * 10 + [4, 3, 3]
 
 

@@ -1,0 +1,47 @@
+"""kidx stat: what indexes measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kidx.cli import options, search_options
+
+_EXAMPLES = """
+\b
+Examples:
+  kidx stat orders-3/00000000000004117222.index
+  kidx stat orders-3
+  kidx stat /var/lib/kafka/data --sort zero_tail_bytes --reverse
+  kidx stat '/backup/*/orders-*' --format csv > indexes.csv
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@options.from_file_option
+@search_options.index_kind_option
+@options.base_offset_option
+@click.option("--sort", metavar="FIELD", help="Order by a field of the JSON rows, such as entries or slack.")
+@click.option("--reverse", is_flag=True, help="With --sort: the largest first.")
+@options.format_option()
+@options.iso_option
+def command(paths: tuple[str, ...], from_file: str | None, form: str, iso: bool, **asked: Any) -> int:
+    """Measure indexes: entries, room, zero tail, what they span, how dense they are, pages, the warm section.
+
+    PATH is an index, a directory (every index below it), a pattern, or `-` (with --kind). Only both ends of each file
+    are read.
+    """
+    from kidx.cli.stat_table import Stat
+
+    stat = Stat(options.paths_from(paths, from_file), **asked)
+    if form == "text":
+        from kidx.report.stat_screen import show
+
+        show(stat.table(), single=stat.single, sorted_by=asked["sort"], iso=iso)
+    else:
+        from kidx.report.render import render
+
+        render(stat.table(), form, iso=iso)
+    return stat.status

@@ -1,0 +1,100 @@
+"""Which pages look-ups in an index touch: of one target, of many, and of the last entry while the index grows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kidx.errors import UsageError
+from kidx.formats.indexes import WARM_SECTION_BYTES
+from kidx.lookup.index import IndexReader
+from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
+from kidx.pages.geometry import PAGE_BYTES, pages_touched
+
+TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
+WORKLOADS = (TAIL, UNIFORM, ALL, REPLAY)
+UNIFORM_LOOKUPS = 100_000
+_MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
+
+
+class Way(NamedTuple):
+    """One look-up's way: where it ends (a slot, -1 none), the slots read and the pages touched, both in order."""
+
+    slot: int
+    probes: list[int]
+    pages: list[int]
+
+
+def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> Way:
+    """The way of a look-up by key."""
+    recorder = Recorder(index.reader())
+    slot = index.bounds(target, KEY, kind, recorder).lower
+    probes = [probed for probed, _ in recorder.probes]
+    return Way(slot, probes, pages_touched(probes, index.index_format.size, page_bytes))
+
+
+def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes: int = PAGE_BYTES) -> Counter[int]:
+    """How many of the look-ups touch each page: page to number, pages never touched left out."""
+    if len(targets) >= _MANY:
+        import numpy as np
+
+        from kidx.lookup.many import ManyLookups
+
+        keys = np.array(index.keys(), np.int64)
+        if (keys[1:] > keys[:-1]).all():
+            many = ManyLookups(keys, index.index_format.size, index.index_format.warm_entries)
+            found = many.look_up(np.array(targets, np.int64), kind, page_bytes)
+            counts = many.paths(kind, page_bytes).touches(found.paths)
+            return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
+    touched: Counter[int] = Counter()
+    for target in targets:
+        touched.update(way_of(index, target, kind, page_bytes).pages)
+    return touched
+
+
+def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
+    """The targets of a workload, keys of the index.
+
+    `tail`: the entries of the warm section, as readers in step look them up. `all`: every entry. `uniform`: 100,000
+    numbers between the first and the last key, the same for the same seed. Raises UsageError for an empty index.
+    """
+    if not index.entries:
+        raise UsageError(f"{index.path}: it has no entries, so there is nothing that a workload could look up")
+    if workload == UNIFORM:
+        from random import Random
+
+        low, high = sorted((index.entry(0)[0], index.entry(index.entries - 1)[0]))
+        random = Random(seed)
+        return [random.randint(low, high) for _ in range(UNIFORM_LOOKUPS)]
+    keys = index.keys()
+    return keys[-index.index_format.warm_entries :] if workload == TAIL else keys
+
+
+class Growth(NamedTuple):
+    """What a look-up of the last entry needs when an index has just filled its last page.
+
+    `new` are the pages that it did not need when the index was one page shorter.
+    """
+
+    pages: int
+    entries: int
+    warm_from_page: int
+    needs: list[int]
+    new: list[int]
+
+
+def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
+    """The story of KAFKA-6432 for an index of `pages` full pages, whatever its entries are."""
+    needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
+    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
+    return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])
+
+
+def _last_entry(pages: int, entry_bytes: int, kind: str, page_bytes: int) -> tuple[list[int], int, int]:
+    entries = pages * page_bytes // entry_bytes
+    warm_entries = WARM_SECTION_BYTES // entry_bytes
+    recorder = Recorder(lambda slot: slot)  # any rising keys do: the way depends on slots alone
+    search(recorder, entries, warm_entries, entries - 1, kind)
+    touched = pages_touched((slot for slot, _ in recorder.probes), entry_bytes, page_bytes)
+    return touched, entries, first_warm_slot(entries, warm_entries) * entry_bytes // page_bytes
