@@ -75,7 +75,7 @@ def trace_table(
 def _target_rows(index: IndexReader, targets: Sequence[int], search: str, page_bytes: int) -> Iterator[Sequence[Any]]:
     shape = _shape(index, page_bytes)
     for target in targets:
-        for kind in _searches(search):
+        for kind in searches_of(search):
             way = way_of(index, target, kind, page_bytes)
             touches = [{"page": page, "lookups": 1} for page in way.pages]
             yield (index.path, kind, None, target, way.slot, 1, way.probes, way.pages, touches, *shape)
@@ -85,14 +85,15 @@ def _workload_rows(
     index: IndexReader, workload: str, targets: Sequence[int], search: str, page_bytes: int
 ) -> Iterator[Sequence[Any]]:
     shape = _shape(index, page_bytes)
-    for kind in _searches(search):
+    for kind in searches_of(search):
         touched = sorted(touches_of(index, targets, kind, page_bytes).items())
         touches = [{"page": page, "lookups": lookups} for page, lookups in touched]
         pages = [page for page, _ in touched]
         yield (index.path, kind, workload, None, None, len(targets), None, pages, touches, *shape)
 
 
-def _searches(search: str) -> Sequence[str]:
+def searches_of(search: str) -> Sequence[str]:
+    """The searches that --search names, older one first."""
     return (STANDARD, WARM) if search == "both" else (search,)
 
 
@@ -134,7 +135,7 @@ def growth_table(
             grown.new,
             count > before,
         )
-        for name in _searches(search)
+        for name in searches_of(search)
         for count in (before, before + 1)
         for grown in (growth(count, width, name, page_size),)
     ]
