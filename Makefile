@@ -46,10 +46,10 @@ bench: $(READY) ## measure kidx against yardsticks, in turns; needs a C compiler
 	$(BIN)/python -m benchmarks
 
 man: $(READY) ## write man/ anew from the commands
-	$(BIN)/python man/make_man.py
+	$(BIN)/python docs/make_man.py
 
 docs: $(READY) ## write the generated pages of docs/ anew
-	$(BIN)/python docs/make_docs.py
+	$(BIN)/python docs/make_pages.py
 
 refresh: $(READY) man docs ## rewrite everything that is kept as generated: man/, docs/, transcripts, README's quotations
 	$(BIN)/python -m pytest -q tests/transcripts --refresh

@@ -1,0 +1,85 @@
+"""Write the derived pages of docs/: formats.md from the declarations, rules.md from the catalogue (`make docs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kidx.checks.catalogue import RULES
+from kidx.findings import Rule
+from kidx.formats.batches import BATCH_HEADER, MESSAGE_V0, MESSAGE_V1
+from kidx.formats.fields import RecordFormat
+from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
+from kidx.formats.producer_snapshot import PRODUCER_ENTRY
+from kidx.rocketmq import formats as rocketmq
+
+DOCS = Path(__file__).resolve().parent
+MADE_BY = "<!-- Made by docs/make_pages.py (`make docs`) from {0}; change it there. -->\n"
+
+KAFKA = (*INDEX_FORMATS, BATCH_HEADER, MESSAGE_V1, MESSAGE_V0, PRODUCER_ENTRY)
+ROCKETMQ = tuple(value for value in vars(rocketmq).values() if isinstance(value, RecordFormat))
+
+
+def format_section(record: RecordFormat) -> Iterator[str]:
+    yield f"### {record.name[0].upper()}{record.name[1:]}: {record.size} bytes\n"
+    suffix = f"Files named `<base offset>{record.suffix}`. " if isinstance(record, IndexFormat) else ""
+    yield f"{suffix}Source: `{record.source}`. Row schema of `kidx dump`: `{record.schema}`.\n"
+    yield "| bytes | field | type | unit | meaning |\n|---|---|---|---|---|"
+    for field in record.fields:
+        start, end = record.field_span(field.name)
+        span = f"{start}" if end == start + 1 else f"{start}-{end - 1}"
+        yield f"| {span} | `{field.name}` | {field.type_name} | {field.unit} | {field.meaning} |"
+    yield ""
+
+
+def formats_page() -> str:
+    lines = [
+        "# Formats\n",
+        MADE_BY.format("the declarations in kidx/formats and kidx/rocketmq"),
+        "Every number is big-endian, whatever the machine. An index has no header, no version (but the transaction "
+        "index's) and no checksum: its bytes are its entries. A file larger than its entries is preallocated with "
+        "zeros; a new index is, up to `segment.index.bytes`, until its segment rolls or the broker stops cleanly.\n",
+        "## Kafka\n",
+        *(line for record in KAFKA for line in format_section(record)),
+        "## RocketMQ\n",
+        *(line for record in ROCKETMQ for line in format_section(record)),
+    ]
+    return "\n".join(lines)
+
+
+def rule_section(rule: Rule) -> Iterator[str]:
+    yield f"## {rule.code} {rule.name}\n"
+    yield f"**{rule.title}.** Severity: {rule.severity}.\n"
+    yield f"*What a broker does:* {rule.broker}\n"
+    yield f"{rule.story}\n"
+    if rule.mend:
+        yield f"Mend: `{rule.mend}`\n"
+
+
+def rules_page() -> str:
+    rules = list(RULES.values())
+    lines = [
+        "# Rules\n",
+        MADE_BY.format("kidx/checks/catalogue.py"),
+        "What `kidx verify` knows, as `kidx explain CODE` tells it. Codes are stable; a rule that goes leaves its "
+        "number unused.\n",
+        "| code | name | severity | what it means |\n|---|---|---|---|",
+        *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
+        "",
+        *(line for rule in rules for line in rule_section(rule)),
+    ]
+    return "\n".join(lines)
+
+
+def pages() -> dict[str, str]:
+    """Each derived page's text by its file's name."""
+    return {"formats.md": formats_page(), "rules.md": rules_page()}
+
+
+def main() -> None:
+    for name, text in pages().items():
+        (DOCS / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

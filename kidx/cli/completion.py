@@ -1,0 +1,26 @@
+"""`kidx completion SHELL`."""
+
+from __future__ import annotations
+
+import click
+
+WHERE = {
+    "bash": "source <(kidx completion bash)    # in ~/.bashrc",
+    "zsh": "source <(kidx completion zsh)     # in ~/.zshrc, after compinit",
+    "fish": "kidx completion fish > ~/.config/fish/completions/kidx.fish",
+}
+
+
+@click.command(epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in WHERE.values()))
+@click.argument("shell", type=click.Choice(list(WHERE)))
+def command(shell: str) -> None:
+    """Print the script that teaches SHELL to complete kidx's commands, options and their values."""
+    from click.shell_completion import get_completion_class
+
+    from kidx.cli import cli
+
+    completion = get_completion_class(shell)
+    assert completion is not None  # the choices are click's own
+    made = completion(cli, {}, "kidx", "_KIDX_COMPLETE")
+    # Not completion.source(), which asks bash for its version first: the script may be made on another machine.
+    click.echo(made.source_template % made.source_vars())
