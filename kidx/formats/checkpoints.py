@@ -68,6 +68,7 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
     if not data:
         return [], []
     problems: list[Problem] = []
+    layout = "topic partition offset" if width == 3 else "epoch offset"
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -80,9 +81,7 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
         if len(fields) == width and all(_INTEGER.fullmatch(field) for field in numbers):
             rows.append((number, fields))
         else:
-            problems.append(
-                Problem(number, f"{line!r} is not {'topic partition offset' if width == 3 else 'epoch offset'}")
-            )
+            problems.append(Problem(number, f"{line!r} is not '{layout}'"))
     claimed = lines[1].strip() if len(lines) > 1 else ""
     if claimed != str(len(lines) - 2):
         problems.append(Problem(2, f"{claimed!r} lines are announced, and {max(0, len(lines) - 2)} follow"))
@@ -112,7 +111,7 @@ def _unescape(text: str) -> str:
 
 
 def parse_partition_metadata(data: bytes) -> dict[str, str]:
-    """The lines `version: 0` and `topic_id: ...` of partition.metadata. Raises WrongFormat for a line without a colon."""
+    """The lines `version: 0` and `topic_id: ...` of partition.metadata. Raises WrongFormat where one has no colon."""
     fields = {}
     for line in data.decode("utf-8", "replace").splitlines():
         name, colon, value = line.partition(":")

@@ -10,7 +10,7 @@ from kidx.formats.batches import CRC_START, LEGACY_CRC_START, Batch
 
 
 def crc_holds(batch: Batch, entry: bytes | memoryview) -> bool:
-    """Whether an entry (all its bytes) has its CRC: in v2 CRC-32C from the attributes on, before CRC-32 from the magic on.
+    """Whether an entry (all its bytes) has its CRC: from the attributes on (v2) or from the magic on (v0, v1).
 
     Sources: DefaultRecordBatch.computeChecksum, LegacyRecord.computeChecksum.
     """

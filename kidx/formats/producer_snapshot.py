@@ -53,8 +53,8 @@ class ProducerState(NamedTuple):
 class ProducerSnapshot(NamedTuple):
     """A snapshot as it was read; nothing is refused for damage.
 
-    `entry_count` is the number of entries that it claims, `producers` those that are there whole; `extra_bytes` counts what
-    is left after them (a torn entry, or more bytes than claimed).
+    `entry_count` is the number of entries that it claims, `producers` those that are there whole; `extra_bytes` counts
+    what is left after them (a torn entry, or more bytes than claimed).
     """
 
     version: int

@@ -6,11 +6,13 @@ whole logs kidx.segments.records decodes many batches at once and asks this deco
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kidx.formats.batches import Batch
-from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, DamagedPayload, OutputFull, inflate
+from kidx.formats.compression import MAX_INFLATED_BYTES, DamagedPayload, OutputFull, inflate
 
+MAX_LISTED_RECORDS = 1 << 20  # of one batch as objects; a 1 MiB batch has at most 150,000 of the smallest
 SMALLEST_RECORD = 7  # length, attributes, two deltas, key and value lengths, header count: a byte each
 _INT_BYTES, _LONG_BYTES = 5, 10  # longest varint of 32 and 64 bits
 
@@ -64,46 +66,74 @@ class _BadRecord(Exception):
     """A record's fields do not fit; caught where its number is known."""
 
 
-def decode_batch(batch: Batch, payload: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> Decoded:
-    """Every record of a v2 batch. `payload` is what follows its header, `batch.size - 61` bytes, still compressed.
+class RecordReader(Iterator[Record]):
+    """The records of a v2 batch one after another; when they have ended, `damage` says what is wrong, if anything is.
 
-    Nothing is raised for damage: the records before it come back with its description. An unchecked CRC is no concern
-    here: the caller knows whether it held.
+    Nothing is raised for damage: the records before it come. The batch's CRC is no concern here.
     """
-    if batch.codec == NONE:
-        data = bytes(payload)
-    else:
+
+    def __init__(self, batch: Batch, payload: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
+        """`payload` is what follows the header, `batch.size - 61` bytes, still compressed."""
+        self.damage: Damage | None = None
+        self._batch, self._data = batch, b""
+        self._at = self._number = 0
+        self._previous = -1
+        self._largest_timestamp: int | None = None
         try:
-            data = inflate(batch.codec, payload, limit_bytes=limit_bytes) if batch.record_count or len(payload) else b""
+            self._data = inflate(batch.codec, payload, limit_bytes=limit_bytes) if len(payload) else b""
         except OutputFull as e:
-            return Decoded([], Damage(LIMIT, str(e), limit=True))
+            self.damage = Damage(LIMIT, str(e), limit=True)
         except DamagedPayload as e:
-            return Decoded([], Damage(PAYLOAD, str(e)))
-    if batch.record_count < 0 or batch.record_count * SMALLEST_RECORD > len(data):
-        why = f"the header counts {batch.record_count} records, and {len(data)} bytes do not hold so many"
-        return Decoded([], Damage(COUNT, why))
-    records: list[Record] = []
-    at = 0
-    previous = -1
-    for number in range(batch.record_count):
+            self.damage = Damage(PAYLOAD, str(e))
+        else:
+            if batch.record_count < 0 or batch.record_count * SMALLEST_RECORD > len(self._data):
+                why = f"the header counts {batch.record_count} records, and {len(self._data)} bytes do not hold so many"
+                self.damage = Damage(COUNT, why)
+
+    def __next__(self) -> Record:
+        batch, number = self._batch, self._number
+        if self.damage is not None or number >= batch.record_count:
+            if self.damage is None:
+                self.damage = self._judge_end()
+            raise StopIteration
         try:
-            record, delta, at = _read_record(batch, data, at)
+            record, delta, self._at = _read_record(batch, self._data, self._at)
         except _BadRecord as e:
-            return Decoded(records, Damage(RECORD, f"record {number}: {e}", number))
-        records.append(record)
-        if not previous < delta <= batch.last_offset_delta:
-            why = f"record {number} has offset delta {delta}, after {previous} and up to {batch.last_offset_delta}"
-            return Decoded(records, Damage(OFFSETS, why, number))
-        previous = delta
-    if at != len(data):
-        why = f"{len(data) - at} bytes follow the {batch.record_count} records that the header counts"
-        return Decoded(records, Damage(COUNT, why))
-    if records and not batch.log_append_time:
-        largest = max(record.timestamp for record in records)
-        if largest != batch.max_timestamp:
-            why = f"the header's maximum timestamp is {batch.max_timestamp}, and the records' largest is {largest}"
-            return Decoded(records, Damage(TIMESTAMPS, why))
-    return Decoded(records, None)
+            self.damage = Damage(RECORD, f"record {number}: {e}", number)
+            raise StopIteration from None
+        if not self._previous < delta <= batch.last_offset_delta:
+            why = (
+                f"record {number} has offset delta {delta}, after {self._previous} and up to {batch.last_offset_delta}"
+            )
+            self.damage = Damage(OFFSETS, why, number)
+        self._number, self._previous = number + 1, delta
+        if self._largest_timestamp is None or record.timestamp > self._largest_timestamp:
+            self._largest_timestamp = record.timestamp
+        return record
+
+    def _judge_end(self) -> Damage | None:
+        batch, left = self._batch, len(self._data) - self._at
+        if left:
+            return Damage(COUNT, f"{left} bytes follow the {batch.record_count} records that the header counts")
+        if self._number and not batch.log_append_time and self._largest_timestamp != batch.max_timestamp:
+            found = f"{batch.max_timestamp}, and the records' largest is {self._largest_timestamp}"
+            return Damage(TIMESTAMPS, f"the header's maximum timestamp is {found}")
+        return None
+
+
+def decode_batch(
+    batch: Batch,
+    payload: bytes | memoryview,
+    *,
+    limit_bytes: int = MAX_INFLATED_BYTES,
+    limit_records: int = MAX_LISTED_RECORDS,
+) -> Decoded:
+    """Every record of a v2 batch in a list, and what is wrong with it; as RecordReader, which takes any number."""
+    if batch.record_count > limit_records:
+        why = f"the header counts {batch.record_count} records, more than the limit of {limit_records}"
+        return Decoded([], Damage(LIMIT, why, limit=True))
+    reader = RecordReader(batch, payload, limit_bytes=limit_bytes)
+    return Decoded(list(reader), reader.damage)
 
 
 def _read_record(batch: Batch, data: bytes, start: int) -> tuple[Record, int, int]:

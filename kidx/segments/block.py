@@ -64,7 +64,7 @@ class Block:
             starts, ends, headers = starts[:count], ends[:count], headers[:count]
         used = int(ends[-1])
         bad = self._bad_crcs(starts, ends, headers) if self._check_crc else None
-        buffer = self._view[:used] if self._hold else None
+        buffer = self._view if self._hold else None
         return Window(position, position + used, starts + position, headers.view(np.uint8).data, bad, buffer)
 
     def _bad_crcs(self, starts: Ints, ends: Ints, headers: npt.NDArray[np.void]) -> list[int]:

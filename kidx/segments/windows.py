@@ -29,8 +29,9 @@ class Window:
 
     `start` and `end` are the bytes of the file that the window covers, without gaps. `headers` holds `len(window)`
     headers of 61 bytes in the v2 layout (see Batch for what that means for v0 and v1). `bad_crc` lists the rows whose
-    CRC does not hold, None where CRCs were not checked. `buffer` holds the bytes from `start` on, headers excepted
-    (they may have been overwritten), until the scan moves on; None where a batch was too large to be held.
+    CRC does not hold, None where CRCs were not checked. `buffer` holds the bytes from `start` to `end`, headers
+    excepted (they may have been overwritten), and some more that mean nothing, until the scan moves on; None in a scan
+    that was not asked to hold them, and for batches that are too large or older than v2.
     """
 
     def __init__(
@@ -54,6 +55,11 @@ class Window:
         positions = self._positions if isinstance(self._positions, list) else self.position.tolist()
         for position, fields in zip(positions, BATCH_HEADER.struct.iter_unpack(self.headers), strict=True):
             yield Batch(position, *fields)
+
+    def batch(self, row: int) -> Batch:
+        """One row."""
+        fields = BATCH_HEADER.struct.unpack_from(self.headers, row * BATCH_HEADER.size)
+        return Batch(int(self._positions[row]), *fields)
 
     def column(self, name: str) -> Ints:
         """A field of BATCH_HEADER (base_offset, max_timestamp, producer_id, crc, ...), int64."""
