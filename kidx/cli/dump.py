@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kidx.cli import complain, exit_status, options
-from kidx.cli.dumping.options import kafka_options
+from kidx.cli.dumping.options import kafka_options, log_options
 
 _EXAMPLES = """
 \b
@@ -33,6 +33,7 @@ Examples:
 @click.option("--head", type=click.IntRange(0), metavar="N", help="The first N of them.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="The last N of them; with --head, both ends.")
 @click.option("--hex", "hexed", is_flag=True, help="Show each field's bytes and their place in the file too.")
+@log_options
 @kafka_options
 def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str | None, **asked: Any) -> int:
     """Print what is in a file, entry by entry: indexes in every state, whatever their suffix.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from kidx.errors import UsageError
@@ -28,12 +28,16 @@ class Printer:
         self._rows = False
         self._summaries: list[Mapping[str, Any]] = []
 
-    def print(self, table: Table) -> None:
-        """Print a table. Raises UsageError where csv would have to change its columns."""
+    def print(self, table: Table, summary: Callable[[], Mapping[str, Any]] = dict) -> None:
+        """Print a table. `summary` adds to its own what is known when the rows are through.
+
+        Raises UsageError where csv would have to change its columns.
+        """
         if self.iso:
             table = with_iso(table)
         if self.form == "json":
             self._json(table)
+            self._summaries.append({**table.constants, **(table.summary or {}), **summary()})
         elif self.form == "csv":
             self._csv(table)
         else:
@@ -75,4 +79,3 @@ class Printer:
                 line = (",\n  " if self._rows else "\n  ") + json.dumps(item, ensure_ascii=False)
                 arrays.write(self.out, [arrays.encode(line)])
                 self._rows = True
-        self._summaries.append({**table.constants, **(table.summary or {})})

@@ -20,6 +20,7 @@ from kidx.evidence import open_evidence, read_file
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.report.arrays import write
 
+KAFKA_KINDS = tuple(SEGMENT_SUFFIX)
 _SUFFIXES = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kidx.cli.dumping import java
+from kidx.cli.dumping.logs import SMALL_BYTES, index_positions
 from kidx.evidence import Evidence
 from kidx.formats.batches import DELETE_HORIZON_BIT, Batch
 from kidx.formats.compression import CODEC_NAMES
@@ -25,7 +26,6 @@ from kidx.segments.walk import NO_BATCH, PREALLOCATED, Ending, walk
 if TYPE_CHECKING:
     from kidx.segments.windows import Window
 
-_SMALL_BYTES = 4 << 20  # up to here batch by batch is done before numpy is imported
 _CONTROL_WORDS = dict(
     zip(
         CONTROL_TYPE_NAMES,
@@ -49,10 +49,10 @@ class LogLines:
 
     def batches(self) -> Iterator[bytes | memoryview]:
         """A line a batch."""
-        if self.end <= _SMALL_BYTES:
+        if self.end <= SMALL_BYTES:
             yield b"".join(line for _, _, line in self._one_by_one())
             return
-        windows = scan(self.evidence, end=self.end)
+        windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end)
         for window in windows:
             yield from _window_lines(window)
         self.ending = windows.ending

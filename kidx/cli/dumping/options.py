@@ -30,3 +30,22 @@ def kafka_options(f: F) -> F:
     ):
         f = option(f)
     return f
+
+
+def log_options(f: F) -> F:
+    """What is asked of logs alone."""
+    for option in (
+        click.option("--leader-epoch", type=int, metavar="N", help="Logs: only batches of this leader epoch."),
+        click.option("--producer-epoch", type=int, metavar="N", help="Logs: only of this producer epoch."),
+        click.option("--producer-id", type=int, metavar="N", help="Logs: only of this producer."),
+        click.option("--key", metavar="TEXT", help="Logs: only records with this key; implies --records."),
+        click.option("--redact", is_flag=True, help="Lengths and hashes instead of keys, values and headers."),
+        click.option(
+            "--show",
+            type=click.Choice(["text", "hex", "base64"]),
+            help="How to show keys, values and headers. [default: text for people, hex for programs]",
+        ),
+        click.option("--records", is_flag=True, help="Logs: records instead of batches."),
+    ):
+        f = option(f)
+    return f
