@@ -35,6 +35,7 @@ from kidx.errors import KidxError, UsageError
     metavar="BYTES",
     help="The topic's segment.index.bytes.",
 )
+@click.option("--jobs", type=click.IntRange(1, 256), help="How many processes.  [default: 2, at most one a CPU]")
 @from_file_option
 @dry_run_option
 @format_option()
@@ -44,6 +45,7 @@ def command(
     in_place: bool,
     index_interval_bytes: int,
     max_index_size: int,
+    jobs: int | None,
     from_file: str | None,
     dry_run: bool,
     form: str,
@@ -55,16 +57,19 @@ def command(
     wanted, except with --dry-run, which compares with the indexes that are there, entry by entry. A log that breaks off
     is indexed up to there and said so; the log itself is never touched.
     """
+    from kidx.forks import cpu_count
+
     if not dry_run and (output is None) == (not in_place):
         raise UsageError("say where the indexes go: --output DIR, or --in-place (or --dry-run, which writes nothing)")
     failures: list[KidxError] = []
-    steps = _steps(paths_from(paths, from_file), output, index_interval_bytes, max_index_size, failures)
+    sizes = (index_interval_bytes, max_index_size, jobs or min(2, cpu_count()))
+    steps = _steps(paths_from(paths, from_file), output, sizes, failures)
     status = carry_out_steps(steps, form, dry_run)
     return max([status, *(e.exit_status for e in failures)])
 
 
 def _steps(
-    paths: list[str], output: str | None, interval: int, max_index_size: int, failures: list[KidxError]
+    paths: list[str], output: str | None, sizes: tuple[int, int, int], failures: list[KidxError]
 ) -> Iterator[Step]:
     from kidx.surgery.journal import new_run
     from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
@@ -78,7 +83,7 @@ def _steps(
                 target = next(targets, None)
                 if target is None:
                     break
-                rebuilt = rebuild(target, interval, max_index_size)
+                rebuilt = rebuild(target, *sizes)
                 base, log = target.segment.base_offset, rebuilt.log_path
                 if output is None:
                     for change in changes_in_place(rebuilt):

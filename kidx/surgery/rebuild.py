@@ -15,7 +15,8 @@ from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION,
 from kidx.logdir.tree import Partition, Segment, partitions_below
 from kidx.segments.scan import scan
 from kidx.surgery.append import DEFAULT_MAX_INDEX_SIZE
-from kidx.surgery.recovered_transactions import OpenTransactions, RecoveredTransactions
+from kidx.surgery.batch_facts import read_facts
+from kidx.surgery.recovered_transactions import EventReader, OpenTransactions, RecoveredTransactions
 from kidx.surgery.recovery import DEFAULT_INDEX_INTERVAL, Recovered, recover
 from kidx.surgery.replace import Change, read_whole
 
@@ -81,9 +82,14 @@ def _name_of(directory: str) -> str:
 
 
 def rebuild(
-    target: Target, interval_bytes: int = DEFAULT_INDEX_INTERVAL, max_index_size: int = DEFAULT_MAX_INDEX_SIZE
+    target: Target,
+    interval_bytes: int = DEFAULT_INDEX_INTERVAL,
+    max_index_size: int = DEFAULT_MAX_INDEX_SIZE,
+    jobs: int = 1,
 ) -> Rebuilt:
-    """Work out a segment's indexes from its log and the producer state before it; nothing is written.
+    """Work out a segment's indexes from its log and the producer state before it, by `jobs` processes if it is large.
+
+    Nothing is written.
 
     Raises CannotRead for the log, Refused where an index would have more entries than `max_index_size` bytes hold:
     recovery fails there too.
@@ -93,7 +99,8 @@ def rebuild(
     log_path = segment.files[LOG].path
     with open_evidence(log_path) as log:
         transactions = RecoveredTransactions(state.open_transactions)
-        recovered = recover(log, segment.base_offset, interval_bytes, transactions, _positions(segment))
+        facts = read_facts(log, segment.base_offset, _positions(segment), jobs)
+        recovered = recover(facts, interval_bytes, transactions)
         size = log.size
     _refuse_overfull(log_path, OFFSET_INDEX, recovered.offset_index, max_index_size)
     _refuse_overfull(log_path, TIME_INDEX, recovered.time_index, max_index_size)
@@ -171,8 +178,9 @@ class _StateBefore:
         state = RecoveredTransactions(lambda: found)
         for segment in replayed:
             with segment.files[LOG].open() as log:
+                events = EventReader(log)
                 for window in scan(log, check_crc=False):
-                    state.add(log, window, len(window), from_offset=start)
+                    state.add(events.read(window, len(window), from_offset=start))
         self.said.append(
             f"there is no sound producer snapshot of offset {base}, so open transactions were found by reading "
             f"{len(replayed)} earlier segment{'' if len(replayed) == 1 else 's'}"

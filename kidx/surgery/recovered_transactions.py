@@ -6,8 +6,8 @@ ProducerStateManager (lastStableOffset, completeTxn).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.formats.indexes import TRANSACTION_INDEX
@@ -21,20 +21,23 @@ if TYPE_CHECKING:
 OpenTransactions = dict[int, int]  # producer id: first offset of its open transaction
 
 
-class RecoveredTransactions:
-    """Open and aborted transactions, as windows of a segment come.
+class Event(NamedTuple):
+    """A producer's transactional batch at `offset`, or where `marker` is set its ABORT or COMMIT there."""
 
-    `open_before` gives those that were open when the segment began; it is asked only where a transactional or a control
-    batch comes, for finding out may take reading the segments before.
-    """
+    producer_id: int
+    offset: int
+    marker: int | None
 
-    def __init__(self, open_before: Callable[[], OpenTransactions]) -> None:
-        self._open_before = open_before
-        self._open: OpenTransactions | None = None
-        self._aborted = bytearray()
 
-    def add(self, log: Evidence, window: Window, rows: int, from_offset: int = 0) -> None:
-        """Take the window's first `rows` batches, those that begin before `from_offset` left out."""
+class EventReader:
+    """The events of a log's windows, in order; of a producer's batches only the first after a marker is one."""
+
+    def __init__(self, log: Evidence) -> None:
+        self._log = log
+        self._began: set[int] = set()
+
+    def read(self, window: Window, rows: int, from_offset: int = 0) -> Iterator[Event]:
+        """Those of the window's first `rows` batches that begin at `from_offset` or later."""
         import numpy as np
 
         concerned = (window.transactional | window.control) & (window.column("producer_id") >= 0)
@@ -42,25 +45,56 @@ class RecoveredTransactions:
         concerned[rows:] = False
         if not concerned.any():
             return
-        if self._open is None:
-            self._open = dict(self._open_before())
         wanted = set(np.flatnonzero(concerned).tolist())
         for row, batch in enumerate(window.batches()):
             if row in wanted:
-                self._take(log, batch, self._open)
+                yield from self._event(batch)
 
-    def _take(self, log: Evidence, batch: Batch, open_now: OpenTransactions) -> None:
+    def _event(self, batch: Batch) -> Iterator[Event]:
         if not batch.control:
-            open_now.setdefault(batch.producer_id, batch.base_offset)
+            if batch.producer_id not in self._began:
+                self._began.add(batch.producer_id)
+                yield Event(batch.producer_id, batch.base_offset, None)
             return
-        marker = _marker(log, batch)
-        if marker not in (ABORT, COMMIT) or batch.producer_id not in open_now:
+        marker = self._marker(batch)
+        if marker in (ABORT, COMMIT):
+            self._began.discard(batch.producer_id)
+            yield Event(batch.producer_id, batch.base_offset, marker)
+
+    def _marker(self, batch: Batch) -> int | None:
+        """The type of a control batch's record; None for one that was cleaned empty, which ends nothing."""
+        records = read_records(self._log, batch).records
+        return control_type(records[0].key) if records else None
+
+
+class RecoveredTransactions:
+    """Open and aborted transactions, as events come.
+
+    `open_before` gives those that were open when the segment began; it is asked only when an event comes, for finding
+    out may take reading the segments before.
+    """
+
+    def __init__(self, open_before: Callable[[], OpenTransactions]) -> None:
+        self._open_before = open_before
+        self._open: OpenTransactions | None = None
+        self._aborted = bytearray()
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take events, in the log's order."""
+        for event in events:
+            if self._open is None:
+                self._open = dict(self._open_before())
+            self._take(event, self._open)
+
+    def _take(self, event: Event, open_now: OpenTransactions) -> None:
+        if event.marker is None:
+            open_now.setdefault(event.producer_id, event.offset)
             return
-        first_offset = open_now.pop(batch.producer_id)
-        if marker == ABORT:
-            last_stable = min(open_now.values(), default=batch.base_offset + 1)
+        first_offset = open_now.pop(event.producer_id, None)
+        if first_offset is not None and event.marker == ABORT:
+            last_stable = min(open_now.values(), default=event.offset + 1)
             self._aborted += TRANSACTION_INDEX.struct.pack(
-                0, batch.producer_id, first_offset, batch.base_offset, last_stable
+                0, event.producer_id, first_offset, event.offset, last_stable
             )
 
     def index_bytes(self) -> bytes:
@@ -70,9 +104,3 @@ class RecoveredTransactions:
     def open_after(self) -> OpenTransactions:
         """What is open after all that came."""
         return self._open if self._open is not None else dict(self._open_before())
-
-
-def _marker(log: Evidence, batch: Batch) -> int | None:
-    """The type of a control batch's record; None for one that was cleaned empty, which ends nothing."""
-    records = read_records(log, batch).records
-    return control_type(records[0].key) if records else None

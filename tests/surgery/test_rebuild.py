@@ -15,8 +15,9 @@ from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
 from kidx.segments.walk import walk
+from kidx.surgery import batch_facts
 from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
-from kidx.surgery.recovery import _indexed_rows
+from kidx.surgery.recovery import indexed_rows
 from tests.damage import fix_crc, flip_byte, set_header, shrink
 from tests.support import KAFKA_SETS
 
@@ -56,7 +57,7 @@ def test_entries_are_spaced_as_one_batch_after_another_would_have_it(
         if position - last > interval:
             expected.append(row)
             last = position
-    assert _indexed_rows(positions, max(0, start - 100), interval).tolist() == expected
+    assert indexed_rows(positions, max(0, start - 100), interval).tolist() == expected
 
 
 @pytest.fixture
@@ -94,6 +95,21 @@ def test_a_wrong_crc_ends_it(segment: Path) -> None:
     assert rebuilt_of(segment).new == cut.new
 
 
+@pytest.mark.parametrize("damage", ["none", "index lies", "log breaks off early", "log breaks off late"])
+def test_several_processes_give_the_same(segment: Path, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = batches_of(segment)
+    index = segment.with_suffix(".index")
+    if damage == "index lies":
+        positions = [b.position + 1 for b in batches]
+        index.write_bytes(b"".join(n.to_bytes(4, "big") + p.to_bytes(4, "big") for n, p in enumerate(positions, 1)))
+    elif damage != "none":
+        flip_byte(segment, batches[2 if damage == "log breaks off early" else -2].next_position - 1)
+    (target,) = targets_of(str(segment))
+    alone = rebuild(target, 512)
+    monkeypatch.setattr(batch_facts, "WORTH_FORKING_BYTES", 0)
+    assert rebuild(target, 512, jobs=3)[2:] == alone[2:]
+
+
 def test_a_torn_log(segment: Path) -> None:
     last = batches_of(segment)[-1]
     shrink(segment, 5)
@@ -114,7 +130,7 @@ def test_an_offset_that_goes_back(segment: Path) -> None:
     batch = next(b for b in batches_of(segment) if b.position == int.from_bytes(whole.new[OFFSET][20:24], "big"))
     set_header(segment, batch.position, base_offset=0)
     cut = rebuilt_of(segment)
-    assert cut.recovered.valid_bytes == batch.position and "is before one that came earlier" in cut.said
+    assert cut.recovered.valid_bytes == batch.position and "offsets are before those" in cut.said
     assert cut.new[OFFSET] == whole.new[OFFSET][:16]
 
 
