@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from kidx.cli import options, search_options
-from kidx.errors import UsageError
+from kidx.cli import lab_options, options, search_options
 
 _EXAMPLES = """
 \b
@@ -17,6 +16,9 @@ Examples:
   kidx trace orders-3/00000000000000000000.index --workload replay --from-file offsets.txt
   kidx trace --grow --pages 13
   kidx trace --grow --entry-size 12 --page-size 16384
+  kidx trace orders-3/00000000000000000000.index 6656 --resident
+  kidx trace orders-3/00000000000000000000.index 6656 --observe
+  kidx trace --simulate --cache 64MiB --warm-bytes 4096 --warm-bytes 8192 --svg faults.svg
 """
 
 
@@ -35,6 +37,7 @@ Examples:
 @click.option("--grow", is_flag=True, help="What the last entry's look-up newly needs once the index is a page longer.")
 @click.option("--pages", type=click.IntRange(1, 1 << 20), help="--grow: from that many full pages (FILE's, or 13).")
 @click.option("--entry-size", type=click.IntRange(1, 4096), help="--grow: bytes an entry (FILE's, or 8).")
+@lab_options.lab_options
 @search_options.search_option("both")
 @search_options.page_size_option
 @search_options.targets_from_option
@@ -42,30 +45,32 @@ Examples:
 @options.base_offset_option
 @options.format_option()
 @options.color_option
-def command(path: str | None, grow: bool, form: str, color: str, **asked: Any) -> None:
+def command(form: str, color: str, svg: str | None, html: str | None, **asked: Any) -> None:
     """Show which pages of FILE, an index, the look-up of each TARGET touches, under Kafka's searches before and since
     KAFKA-6432, side by side.
 
     A target is an offset (`-`: from standard input); in a time index a time, in epoch milliseconds or ISO 8601.
+
+    --grow tells how an index that grows by a page needs other pages. --resident, --observe and --simulate are a
+    laboratory: what is in memory now, what a look-up really brings in, and what many cost when memory is short.
     """
-    from kidx.cli.trace_tables import growth_table, trace_table
-    from kidx.evidence import open_evidence
+    from kidx.cli.trace_modes import mode_of, table_of
 
-    if path is None:
-        if not grow:
-            raise UsageError("no file given; name an index and targets, or use --grow, which needs no file")
-        _show(growth_table(None, **asked), form, color)
-        return
-    with open_evidence(path) as evidence:
-        _show((growth_table if grow else trace_table)(evidence, **asked), form, color)
+    mode = mode_of(asked)
+    with table_of(mode, asked) as table:
+        if svg or html:
+            from kidx.cli.pictures import draw
 
+            table = draw(table, svg, html)
+        if form != "text":
+            from kidx.report.render import render
 
-def _show(table: Any, form: str, color: str) -> None:
-    if form == "text":
-        from kidx.report.trace_screen import show
+            render(table, form)
+        elif mode in ("resident", "observe", "simulate"):
+            from kidx.report import lab_screen
 
-        show(table, color=options.wants_color(color))
-    else:
-        from kidx.report.render import render
+            lab_screen.show(table)
+        else:
+            from kidx.report import trace_screen
 
-        render(table, form)
+            trace_screen.show(table, color=options.wants_color(color))

@@ -93,6 +93,7 @@ def _workload_rows(
 
 
 def searches_of(search: str) -> Sequence[str]:
+    """The searches that --search names."""
     """The searches that --search names, older one first."""
     return (STANDARD, WARM) if search == "both" else (search,)
 

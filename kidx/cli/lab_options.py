@@ -1,0 +1,56 @@
+"""Options of kidx trace's laboratory: residency, observation, simulation, pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Bytes(click.ParamType):  # type: ignore[type-arg]
+    """A number of bytes: 8192, 64k, 16MiB, 2G."""
+
+    name = "BYTES"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d{1,15})\s*([kmgt]?)(?:i?b)?", str(value).lower())
+        if not match:
+            self.fail(f"{value!r} is no number of bytes; 8192, 64k, 16MiB and 2G are", param, ctx)
+        return int(match[1]) * _UNITS[match[2]]
+
+
+def lab_options(f: F) -> F:
+    """All of them, in the order that help lists them."""
+    for option in reversed(
+        (
+            click.option("--resident", is_flag=True, help="Which pages of FILE are in memory now, bringing none in."),
+            click.option("--observe", is_flag=True, help="Evict a private copy, look up, and see which pages come in."),
+            click.option(
+                "--evict-original", is_flag=True, help="--observe: evict FILE's own pages (its broker will feel it)."
+            ),
+            click.option("--simulate", is_flag=True, help="What a workload's look-ups cost when memory is short."),
+            click.option(
+                "--workload-file", metavar="FILE", help="--simulate: the workload, a line a fact (`-`: stdin)."
+            ),
+            click.option(
+                "--cache", "cache_bytes", type=Bytes(), default="16MiB", show_default=True, help="--simulate: memory."
+            ),
+            click.option(
+                "--policy", type=click.Choice(["lru", "two-list"]), default="two-list", show_default=True,
+                help="--simulate: the page cache forgets as LRU, or as Linux's two lists.",
+            ),
+            click.option(
+                "--warm-bytes", type=Bytes(), multiple=True, help="--simulate: warm section's length (8192), or several."
+            ),
+            click.option("--away", metavar="READER", multiple=True, help="--simulate: this reader reads from a slave."),
+            click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw the answer there, too."),
+            click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="As one page of HTML."),
+        )
+    ):  # fmt: skip
+        f = option(f)
+    return f

@@ -1,0 +1,197 @@
+"""A whole partition as a consumer meets it: where the log starts and ends, reads and ListOffsets across segments.
+
+Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByTimestamp) and kafka.cluster.Partition
+(fetchOffsetForTimestamp).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from kidx.errors import CannotRead
+from kidx.evidence import exists, read_file
+from kidx.formats.batches import Batch
+from kidx.logdir.names import LOG, PRODUCER_SNAPSHOT, TRANSACTION
+from kidx.logdir.tree import Partition, Segment
+from kidx.lookup.segment import FoundBatch, FoundTime, SegmentReader
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3  # ListOffsetsRequest's special timestamps
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+
+
+class Read(NamedTuple):
+    """A read over a partition; `why` says why there is no batch, None where there is one."""
+
+    segment: Segment
+    found: FoundBatch
+    why: str | None
+
+
+class PartitionReader:
+    """A partition's bounds and segments, for questions of a consumer.
+
+    What the files cannot tell is taken from what they have: without a replication-offset-checkpoint the high watermark
+    is the log's end, without a log-start-offset-checkpoint the log starts with its first segment. Raises CannotRead for
+    a directory without segments.
+    """
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition, self.segments = partition, partition.segments
+        if not self.segments:
+            raise CannotRead(f"{partition.directory}: there is no segment in it (no .log file)")
+        self.troubles: list[str] = []
+
+    @cached_property
+    def start_offset(self) -> int:
+        """The log start offset."""
+        return max(self.segments[0].base_offset, self._checkpointed("log-start-offset-checkpoint") or 0)
+
+    @cached_property
+    def end_offset(self) -> int:
+        """The log end offset: after the last record."""
+        with SegmentReader(self.segments[-1]) as reader:
+            return reader.end_offset()
+
+    @cached_property
+    def high_watermark(self) -> int:
+        """What consumers can read ends here; at most the log's end."""
+        checkpointed = self._checkpointed("replication-offset-checkpoint")
+        return self.end_offset if checkpointed is None else min(checkpointed, self.end_offset)
+
+    @cached_property
+    def last_stable_offset(self) -> int:
+        """The first offset of the earliest transaction without a marker, else the high watermark."""
+        return min([self.high_watermark, *self._open_transactions().values()])
+
+    def fetch_end(self, isolation: str | None) -> int:
+        """The offset that a consumer of this isolation cannot read any more."""
+        return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
+
+    def segment_for(self, offset: int) -> Segment:
+        """The last segment that begins at or before an offset; the first one where none does."""
+        return next((s for s in reversed(self.segments) if s.base_offset <= offset), self.segments[0])
+
+    def segments_from(self, segment: Segment) -> list[Segment]:
+        """That segment and those after it."""
+        return [s for s in self.segments if s.base_offset >= segment.base_offset]
+
+    def out_of_range(self, offset: int) -> str | None:
+        """Why a broker answers a fetch of this offset with OFFSET_OUT_OF_RANGE, None where it does not."""
+        if offset < self.start_offset:
+            return f"below the log start offset {self.start_offset}: the broker answers OFFSET_OUT_OF_RANGE"
+        if offset > self.end_offset:
+            return f"past the log end offset {self.end_offset}: the broker answers OFFSET_OUT_OF_RANGE"
+        return None
+
+    def active(self, segment: Segment) -> bool:
+        """Whether appends go to this segment."""
+        return segment is self.segments[-1]
+
+    def segment_of_time(self, timestamp: int) -> Segment | None:
+        """The first segment whose largest timestamp is at least this one; None where none is."""
+        for segment in self.segments:
+            with SegmentReader(segment) as reader:
+                largest, _ = reader.largest_timestamp(active=self.active(segment))
+                if largest < 0:
+                    largest = reader.log.mtime_ns // 1_000_000
+            if largest >= timestamp:
+                return segment
+        return None
+
+    def segment_of_largest_time(self) -> tuple[Segment, int, int] | None:
+        """The first segment with the partition's largest timestamp, that timestamp, and the offset beside it."""
+        best: tuple[Segment, int, int] | None = None
+        for segment in self.segments:
+            with SegmentReader(segment) as reader:
+                timestamp, offset = reader.largest_timestamp(active=self.active(segment))
+            if best is None or timestamp > best[1]:
+                best = segment, timestamp, offset
+        return best
+
+    def special(self, timestamp: int, isolation: str | None) -> FoundTime:
+        """ListOffsets of LATEST or EARLIEST: an offset without a timestamp, and the leader epoch there."""
+        offset = self.start_offset if timestamp == EARLIEST else self.fetch_end(isolation)
+        return FoundTime(0, -1, offset, self._epoch_of(offset, latest=timestamp == LATEST))
+
+    def _epoch_of(self, offset: int, *, latest: bool) -> int | None:
+        from kidx.formats.checkpoints import parse_leader_epochs
+
+        path = os.path.join(self.partition.directory, "leader-epoch-checkpoint")
+        if not exists(path):
+            return None
+        epochs, _ = parse_leader_epochs(read_file(path))
+        if latest:
+            return epochs[-1].epoch if epochs else None
+        return epochs[0].epoch if epochs and epochs[0].start_offset <= offset else None
+
+    def _checkpointed(self, name: str) -> int | None:
+        """This partition's offset in a checkpoint file of the log dir, None where it is not there."""
+        path, known = os.path.join(self.partition.log_dir, name), self.partition.name
+        if known is None or not exists(path):
+            return None
+        from kidx.formats.checkpoints import parse_offset_checkpoint
+
+        lines, _ = parse_offset_checkpoint(read_file(path))
+        return next((p.offset for p in lines if (p.topic, p.partition) == (known.topic, known.partition)), None)
+
+    def _open_transactions(self) -> dict[int, int]:
+        """First offsets of the transactions without a marker, by producer: the newest snapshot's, and what followed."""
+        since, ongoing = self._snapshot()
+        for segment in self.segments_from(self.segment_for(since)):
+            with SegmentReader(segment) as reader:
+                for batch in reader.batches_from(max(since, segment.base_offset)):
+                    if batch.last_offset >= since and batch.transactional:
+                        _follow(ongoing, batch)
+        return ongoing
+
+    def _snapshot(self) -> tuple[int, dict[int, int]]:
+        from kidx.errors import WrongFormat
+        from kidx.formats.producer_snapshot import parse_snapshot
+
+        for segment in reversed(self.partition.all_segments):
+            file = segment.file(PRODUCER_SNAPSHOT)
+            if file is None or segment.state or segment.base_offset > self.end_offset:
+                continue
+            try:
+                snapshot = parse_snapshot(read_file(file.path))
+            except WrongFormat as e:
+                self.troubles.append(str(e))
+                continue
+            producers = snapshot.producers
+            ongoing = {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}
+            return segment.base_offset, ongoing
+        return self.segments[0].base_offset, {}
+
+    def visible(self, segment: Segment, batch: Batch, offset: int, isolation: str) -> bool:
+        """Whether a consumer of this isolation gets the record at `offset` of a batch of `segment`."""
+        if batch.control or offset >= self.fetch_end(isolation):
+            return False
+        return isolation != READ_COMMITTED or not batch.transactional or not self._aborted(segment, batch, offset)
+
+    def _aborted(self, segment: Segment, batch: Batch, offset: int) -> bool:
+        """As a broker finds it out: by the transaction indexes from this segment on, until one says it is complete."""
+        from kidx.lookup.aborted import collect_aborted, read_transactions
+
+        for later in self.segments_from(segment):
+            file = later.file(TRANSACTION)
+            if file is None:
+                continue
+            with file.open() as evidence:
+                answer = collect_aborted(read_transactions(evidence), offset, offset + 1)
+            if any(aborted.producer_id == batch.producer_id for aborted in answer.aborted):
+                return True
+            if answer.complete:
+                return False
+        return False
+
+
+def _follow(ongoing: dict[int, int], batch: Batch) -> None:
+    """A producer's transaction begins with its first transactional batch and ends with its marker."""
+    if batch.control:
+        if batch.record_count:  # compaction can leave a marker's batch empty; Kafka then passes it over
+            ongoing.pop(batch.producer_id, None)
+    else:
+        ongoing.setdefault(batch.producer_id, batch.base_offset)

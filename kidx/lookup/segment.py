@@ -1,0 +1,241 @@
+"""Look-ups that end in a log: an offset's batch, a timestamp's record, the slice that a fetch gets.
+
+Source: org.apache.kafka.storage.internals.log.LogSegment (translateOffset, findOffsetByTimestamp, read) and
+org.apache.kafka.common.record.FileRecords (searchForOffsetFromPosition, searchForTimestamp). Headers are walked by
+pread and only the batches in question are decoded: no numpy.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from kidx.errors import LimitExceeded
+from kidx.evidence import Evidence, exists
+from kidx.formats.batches import HEADER_BYTES, Batch
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.formats.records import Record
+from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, SEGMENT_SUFFIX, TIME, FileName
+from kidx.logdir.tree import DataFile, Segment
+from kidx.lookup.index import NO_TIMESTAMP, IndexReader
+from kidx.lookup.search import Recorder
+from kidx.pages.geometry import PAGE_BYTES, pages_of_bytes, pages_touched
+from kidx.segments.records import first_offset, read_records
+from kidx.segments.walk import NO_BATCH, TORN, Walk, walk
+
+
+class FoundBatch(NamedTuple):
+    """Where an offset is: the index slot that the walk began from (-1: the log's start), its position in bytes, how
+    many bytes of batches were walked, and the batch, None where the segment has none that reaches the offset.
+
+    `base_offset` is the batch's first offset, as Kafka 4.3 answers: of a compressed v0 or v1 message the first one
+    inside. `record` is the first one at or past the target, None where compaction left none in this batch.
+    """
+
+    index_slot: int
+    index_position: int
+    bytes_walked: int
+    batch: Batch | None
+    base_offset: int
+    record: Record | None
+
+
+class FoundTime(NamedTuple):
+    """A record found by its timestamp, None where there is none; `leader_epoch` None where the batch has none."""
+
+    bytes_walked: int
+    timestamp: int | None
+    offset: int | None
+    leader_epoch: int | None
+
+
+class Slice(NamedTuple):
+    """What LogSegment.read returns: `size` bytes from `position`. `last_offset` is that of the last whole batch in it,
+    `partial_bytes` what follows it: consumers drop a batch that was cut off.
+    """
+
+    position: int
+    size: int
+    last_offset: int
+    partial_bytes: int
+
+
+class SegmentReader:
+    """One segment opened for look-ups, for one question. A context manager.
+
+    An index that is missing is named in `missing`, and the walk begins at the log's start, as with an empty one.
+    What a broker would stumble over is said in `troubles`. Raises CannotRead where the log cannot be opened.
+    """
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment, self.base_offset = segment, segment.base_offset
+        self.missing: list[str] = []
+        self.troubles: list[str] = []
+        self._touched: dict[str, list[int]] = {}
+        self._log_spans: list[tuple[int, int]] = []
+        with ExitStack() as stack:
+            self.log = stack.enter_context(segment.files[LOG].open())
+            self.offsets = self._index(OFFSET, stack)
+            self.times = self._index(TIME, stack)
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> SegmentReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def translate_offset(self, target: int) -> FoundBatch:
+        """LogSegment.translateOffset: the first batch whose last offset is at or past the target."""
+        slot, position = self._start_of(target)
+        walked = walk(self.log, position)
+        for batch in walked:
+            self._log_spans.append((batch.position, batch.position + min(HEADER_BYTES, batch.size)))
+            if batch.last_offset >= target:
+                self._log_spans.append((batch.position, batch.next_position))
+                records = self._records(batch)
+                record = next((r for r in records if r.offset >= target), None)
+                base_offset = first_offset(self.log, batch)
+                return FoundBatch(slot, position, walked.bytes_walked, batch, base_offset, record)
+        self._note_ending(walked)
+        return FoundBatch(slot, position, walked.bytes_walked, None, -1, None)
+
+    def find_by_timestamp(self, timestamp: int, start: int) -> FoundTime:
+        """LogSegment.findOffsetByTimestamp: the first record at or past `timestamp` whose offset is at least `start`.
+
+        First in the order of offsets; Kafka walks from where the indexes point and skips batches of older maximum.
+        """
+        _, position = self._start_of(max(self._offset_before(timestamp), start))
+        walked = walk(self.log, position)
+        for batch in walked:
+            self._log_spans.append((batch.position, batch.position + min(HEADER_BYTES, batch.size)))
+            if batch.max_timestamp < timestamp:
+                continue
+            self._log_spans.append((batch.position, batch.next_position))
+            for record in self._records(batch):
+                if record.timestamp >= timestamp and record.offset >= start:
+                    epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
+                    return FoundTime(walked.bytes_walked, record.timestamp, record.offset, epoch)
+        self._note_ending(walked)
+        return FoundTime(walked.bytes_walked, None, None, None)
+
+    def find_timestamp_from(self, timestamp: int, offset: int) -> FoundTime:
+        """UnifiedLog's way to the maximum timestamp: the first record with exactly that timestamp in the first batch
+        that has it as its maximum, from where the offset index leads for `offset`.
+        """
+        _, position = self._start_of(offset)
+        walked = walk(self.log, position)
+        for batch in walked:
+            if batch.max_timestamp == timestamp:
+                epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
+                for record in self._records(batch):
+                    if record.timestamp == timestamp:
+                        return FoundTime(walked.bytes_walked, timestamp, record.offset, epoch)
+        self._note_ending(walked)
+        return FoundTime(walked.bytes_walked, None, None, None)
+
+    def slice(self, found: Batch, max_bytes: int) -> Slice:
+        """LogSegment.read with minOneMessage, as for a fetch's first partition (KIP-74): at least the batch found."""
+        size = min(max(max_bytes, found.size), self.log.size - found.position)
+        end = found.position + size
+        last_offset, whole_end = found.last_offset, found.next_position
+        for batch in walk(self.log, found.position):
+            if batch.next_position > end:
+                break
+            last_offset, whole_end = batch.last_offset, batch.next_position
+        return Slice(found.position, size, last_offset, end - whole_end)
+
+    def largest_timestamp(self, *, active: bool) -> tuple[int, int]:
+        """LogSegment.readMaxTimestampAndOffsetSoFar: the largest timestamp, -1 none, and the offset beside it.
+
+        A rolled segment's last time index entry says it. An active, preallocated or missing index may lag behind: the
+        batches from that entry's offset on are walked, too.
+        """
+        largest = (NO_TIMESTAMP, self.base_offset)
+        if self.times is not None:
+            if self.times.entries:
+                largest = self.times.entry(self.times.entries - 1)
+            if not active and not self.times.extent.zero_tail_bytes:
+                return largest
+        for batch in walk(self.log, self._start_of(largest[1])[1]):
+            if batch.max_timestamp > largest[0]:
+                largest = batch.max_timestamp, batch.last_offset
+        return largest
+
+    def end_offset(self) -> int:
+        """The offset after the last batch's last; the base offset of an empty log."""
+        end = self.base_offset
+        for batch in walk(self.log, self._start_of(2**63 - 1)[1]):
+            end = batch.last_offset + 1
+        return end
+
+    def batches_from(self, offset: int) -> Walk:
+        """The batches from where the offset index leads for an offset; earlier ones may come first."""
+        return walk(self.log, self._start_of(offset)[1])
+
+    def pages(self, page_bytes: int = PAGE_BYTES) -> dict[str, list[int]]:
+        """Distinct pages touched so far, in order of first touch: of the indexes, and of the log (headers walked over,
+        and the whole batches that were decoded).
+        """
+        touched = {
+            name: pages_touched(self._touched.get(kind, []), INDEX_OF_KIND[kind].size, page_bytes)
+            for name, kind in (("time_index", TIME), ("index", OFFSET))
+            if name == "index" or kind in self._touched
+        }
+        log = dict.fromkeys(page for span in self._log_spans for page in pages_of_bytes(*span, page_bytes))
+        return {**touched, "log": list(log)}
+
+    def _index(self, kind: str, stack: ExitStack) -> IndexReader | None:
+        file = self.segment.file(kind)
+        if file is None:
+            self.missing.append(kind)
+            return None
+        evidence: Evidence = stack.enter_context(file.open())
+        return IndexReader(evidence, OFFSET_INDEX if kind == OFFSET else TIME_INDEX, self.base_offset)
+
+    def _start_of(self, offset: int) -> tuple[int, int]:
+        """Slot and position that the offset index gives for an offset, (-1, 0) where it has none."""
+        slot = self._slot(self.offsets, OFFSET, offset)
+        return (slot, self.offsets.entry(slot)[1]) if self.offsets is not None and slot >= 0 else (-1, 0)
+
+    def _offset_before(self, timestamp: int) -> int:
+        slot = self._slot(self.times, TIME, timestamp)
+        return self.times.entry(slot)[1] if self.times is not None and slot >= 0 else self.base_offset
+
+    def _slot(self, index: IndexReader | None, kind: str, target: int) -> int:
+        if index is None:
+            return -1
+        recorder = Recorder(index.reader())
+        slot = index.bounds(target, read=recorder).lower
+        self._touched.setdefault(kind, []).extend(probed for probed, _ in recorder.probes)
+        return slot
+
+    def _records(self, batch: Batch) -> list[Record]:
+        decoded = read_records(self.log, batch)
+        if decoded.damage is not None:
+            said = f"{self.log.path}: the batch at byte {batch.position} cannot be decoded whole: {decoded.damage.why}"
+            if decoded.damage.limit:
+                raise LimitExceeded(said)
+            self.troubles.append(said)
+        return decoded.records
+
+    def _note_ending(self, walked: Walk) -> None:
+        ending = walked.ending
+        if ending is None or ending.kind not in (NO_BATCH, TORN):
+            return
+        start = ", where the offset index leads" if ending.position == walked.start > 0 else ""
+        self.troubles.append(f"{self.log.path}: no whole batch at byte {ending.position}{start}: {ending.why}")
+
+
+def segment_of(log_path: str, name: FileName, base_offset: int) -> Segment:
+    """The segment of a .log file, with those of its sibling files that are there (the same name but for the kind)."""
+    segment = Segment(os.path.dirname(log_path), base_offset, name.state, name.tag)
+    segment.files[LOG] = DataFile(log_path, name)
+    stem = log_path.removesuffix(name.state).removesuffix(SEGMENT_SUFFIX[LOG])
+    for kind in INDEX_OF_KIND:
+        path = f"{stem}{SEGMENT_SUFFIX[kind]}{name.state}"
+        if exists(path):
+            segment.files[kind] = DataFile(path, name._replace(kind=kind))
+    return segment
+
