@@ -16,7 +16,7 @@ from kidx.evidence import absolute, exists, is_uri, list_directory
 from kidx.logdir.names import parse_file_name, parse_partition_name
 
 LOG_DIR_MARKS = ("meta.properties", "recovery-point-offset-checkpoint", ".kafka_cleanshutdown")
-_COST_PER_FILE_BYTES = 64 << 10  # opening and decoding a small file costs about as much as reading this many bytes
+COST_PER_FILE_BYTES = 64 << 10  # opening and decoding a small file costs about as much as reading this many bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Unit:
     @property
     def cost(self) -> int:
         """Bytes to read, with what opening the files costs."""
-        return self.bytes + self.files * _COST_PER_FILE_BYTES
+        return self.bytes + self.files * COST_PER_FILE_BYTES
 
     @property
     def place(self) -> Place:

@@ -32,7 +32,7 @@ _FINDING = pa.struct(
         ("message", _TEXT),
     ]
 )
-_SEGMENT = pa.struct(
+SEGMENT = pa.struct(
     [
         ("directory", _TEXT),
         ("base_offset", _INT),
@@ -51,7 +51,7 @@ RESULT = pa.schema(
         ("skipped", pa.list_(pa.struct([("what", _TEXT), ("why", _TEXT)]))),
         ("findings", pa.list_(_FINDING)),
         ("unread", pa.list_(_TEXT)),
-        ("segments", pa.list_(_SEGMENT)),
+        ("segments", pa.list_(SEGMENT)),
         ("buckets", pa.list_(_BUCKET)),
     ]
 )

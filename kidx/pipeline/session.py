@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5
 START_SECONDS = 20  # for a master that takes the connection; with the JVM's own start an answer comes within 30 s
+_ZIP = "kidx-package.zip"
 _PORTS = {"spark": 7077, "k8s": 443}
 _LOG4J = """\
 rootLogger.level = warn
@@ -70,8 +71,7 @@ def spark_session(
         with _environment(master, scratch):
             gateway = _launch(master, scratch, dict(config or {}), log_path)
             spark = _connect(gateway, master, log_path)
-            if not is_local(master):
-                spark.sparkContext.addPyFile(str(package_zip(scratch)))
+            ship(spark, scratch)
             yield spark
     except KidxError:
         raise
@@ -256,6 +256,16 @@ def _quiet_py4j() -> None:
         logger.addHandler(logging.NullHandler())
 
 
+def ship(spark: SparkSession, directory: Path) -> None:
+    """Send kidx to the executors of a session; they need numpy, pyarrow and its other packages installed.
+
+    Local executors import it from where this process does. `directory` takes a zip, which has to stay there as long
+    as the session.
+    """
+    if not is_local(str(spark.sparkContext.master)):
+        spark.sparkContext.addPyFile(str(package_zip(directory)))
+
+
 def package_zip(scratch: Path) -> Path:
     """kidx itself as a zip that executors import from; they need numpy, pyarrow and kidx's other packages installed."""
     import zipfile
@@ -263,7 +273,7 @@ def package_zip(scratch: Path) -> Path:
     import kidx
 
     root = Path(kidx.__file__).parent
-    target = scratch / "kidx.zip"
+    target = scratch / _ZIP
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(root.rglob("*")):
             if path.is_file() and path.suffix != ".pyc":

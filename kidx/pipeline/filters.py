@@ -1,0 +1,120 @@
+"""What a query's conditions let us leave unread: ranges of columns, and sets of topics and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kidx.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+NAMED = ("topic", "partition")  # decided by a directory's name alone, so Spark need not look again
+RANGED = ("segment", "base_offset", "offset", "timestamp", "max_timestamp")
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+@dataclass(slots=True)
+class Conditions:
+    """All must hold. `among` maps topic and partition to allowed values, `ranges` columns to inclusive bounds."""
+
+    among: dict[str, set[Any]] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def restrict(self, name: str, values: Collection[Any]) -> None:
+        """Allow only these values of topic or partition."""
+        self.among[name] = self.among.get(name, set(values)) & set(values)
+
+    def bound(self, name: str, least: int = _LEAST, most: int = _MOST) -> None:
+        """Allow only values from `least` to `most`."""
+        low, high = self.ranges.get(name, (_LEAST, _MOST))
+        self.ranges[name] = max(low, least), min(high, most)
+
+    def allows(self, **named: Any) -> bool:
+        """Whether a directory's topic and partition are wanted."""
+        return all(named[name] in values for name, values in self.among.items() if name in named)
+
+    def may_hold(self, segment: int, next_segment: int | None, name: str) -> bool:
+        """Whether a segment can hold offsets that are wanted; `name` is the column of offsets, if there is one."""
+        low, high = self.ranges.get("segment", (_LEAST, _MOST))
+        if not low <= segment <= high:
+            return False
+        low, high = self.ranges.get(name, (_LEAST, _MOST))
+        return segment <= high and (next_segment is None or next_segment > low)
+
+    def mask(self, columns: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_] | None:
+        """Which rows are wanted by those columns that have a range; None for all of them."""
+        chosen = None
+        for name, (low, high) in self.ranges.items():
+            if name in columns:
+                inside = (columns[name] >= low) & (columns[name] <= high)
+                chosen = inside if chosen is None else chosen & inside
+        return chosen
+
+
+def conditions_from(options: Mapping[str, str], columns: Collection[str]) -> Conditions:
+    """Conditions given as options: topic and partition as comma lists, the ranged columns as LEAST..MOST, both included.
+
+    Either side of a range may be left out. Raises UsageError for what cannot be understood, or names no column.
+    """
+    conditions = Conditions()
+    for name in (*NAMED, *RANGED):
+        text = options.get(name)
+        if text is None:
+            continue
+        if name not in columns:
+            raise UsageError(f"option {name}: rows of this kind have no such column")
+        if name == "topic":
+            conditions.restrict(name, text.split(","))
+            continue
+        least, dots, most = text.partition("..")
+        try:
+            if name == "partition":
+                conditions.restrict(name, [int(number) for number in text.split(",")])
+            else:
+                low = int(least) if least else _LEAST
+                conditions.bound(name, low, (int(most) if most else _MOST) if dots else int(least))
+        except ValueError:
+            wanted = "numbers, as 0,1,2" if name == "partition" else "a number or a range, as 100..200"
+            raise UsageError(f"option {name}: {text} is not {wanted}") from None
+    return conditions
+
+
+def take(conditions: Conditions, filters: list[Any]) -> list[Any]:
+    """Note what Spark's filters ask for; the ones that Spark has to look at itself are returned.
+
+    Ranges are used to leave files, windows and rows out, and given back all the same: then no rounding of ours can
+    change an answer.
+    """
+    left = []
+    for one in filters:
+        name = one.attribute[0] if len(getattr(one, "attribute", ())) == 1 else ""
+        kind = type(one).__name__
+        value = getattr(one, "value", None)
+        if kind == "IsNotNull" and name in RANGED:
+            continue  # they are never null
+        if name in NAMED and kind in ("EqualTo", "In") and value is not None:
+            conditions.restrict(name, value if kind == "In" else [value])
+            continue
+        if name in RANGED and isinstance(value, int):
+            _range(conditions, name, kind, value)
+        elif name in RANGED and kind == "In" and value:
+            conditions.bound(name, min(value), max(value))
+        left.append(one)
+    return left
+
+
+def _range(conditions: Conditions, name: str, kind: str, value: int) -> None:
+    if kind == "EqualTo":
+        conditions.bound(name, value, value)
+    elif kind == "GreaterThan":
+        conditions.bound(name, least=value + 1)
+    elif kind == "GreaterThanOrEqual":
+        conditions.bound(name, least=value)
+    elif kind == "LessThan":
+        conditions.bound(name, most=value - 1)
+    elif kind == "LessThanOrEqual":
+        conditions.bound(name, most=value)

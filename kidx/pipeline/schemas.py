@@ -1,0 +1,87 @@
+"""The columns of each kind of the data source, derived from the formats' own declarations.
+
+Spark has no unsigned numbers, so a declared uint8 becomes int16 and a uint32 int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from kidx.errors import UsageError
+from kidx.formats.batches import BATCH_HEADER
+from kidx.formats.fields import Field
+from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
+from kidx.logdir.names import INDEX_OF_KIND, LOG
+from kidx.pipeline.results import FINDINGS, SEGMENT
+
+BATCHES, RECORDS, FINDINGS_KIND, SEGMENTS = "batches", "records", "findings", "segments"
+INDEX_KINDS = tuple(index_format.kind for index_format in INDEX_FORMATS)
+LOG_KINDS = (BATCHES, RECORDS)
+KINDS = (*INDEX_KINDS, *LOG_KINDS, FINDINGS_KIND, SEGMENTS)
+
+_ARROW = {"b": pa.int8(), "h": pa.int16(), "i": pa.int32(), "q": pa.int64(), "B": pa.int16(), "I": pa.int64()}
+_INT, _TEXT, _BOOL = pa.int64(), pa.string(), pa.bool_()
+# Every row says where it is from; `segment` is the base offset in the file's name.
+PLACE = [("file", _TEXT), ("topic", _TEXT), ("partition", pa.int32()), ("segment", _INT)]
+_HEADER = {f.name: _ARROW[f.code] for f in BATCH_HEADER.fields}
+_BATCH = [
+    ("position", _INT),
+    ("size", _INT),
+    ("magic", _HEADER["magic"]),
+    ("base_offset", _HEADER["base_offset"]),
+    ("last_offset", _INT),
+    ("count", _HEADER["record_count"]),
+    ("leader_epoch", _HEADER["leader_epoch"]),
+    ("codec", _TEXT),
+    ("log_append_time", _BOOL),
+    *((name, _HEADER[name]) for name in ("base_timestamp", "max_timestamp")),
+    *((name, _HEADER[name]) for name in ("producer_id", "producer_epoch", "base_sequence")),
+    ("transactional", _BOOL),
+    ("control", _BOOL),
+    ("crc", _HEADER["crc"]),
+    ("crc_ok", _BOOL),
+]
+_RECORD = [
+    ("offset", _INT),
+    ("timestamp", _INT),
+    ("key", pa.binary()),
+    ("value", pa.binary()),
+    ("header_count", pa.int32()),
+    ("size", _INT),
+    ("batch_position", _INT),
+    ("producer_id", _HEADER["producer_id"]),
+    ("control", _BOOL),
+]
+
+
+def schema_of(kind: str, columns: Iterable[str] | None = None) -> pa.Schema:
+    """The schema of a kind, or of some of its columns in its own order. Raises UsageError for what it has not."""
+    if kind in INDEX_OF_KIND:
+        whole = pa.schema([*PLACE, ("slot", _INT), *_entry_columns(INDEX_OF_KIND[kind])])
+    elif kind in KINDS:
+        declared = {BATCHES: [*PLACE, *_BATCH], RECORDS: [*PLACE, *_RECORD]}
+        declared |= {FINDINGS_KIND: [*PLACE[1:3], *FINDINGS], SEGMENTS: [*PLACE[1:3], *SEGMENT]}
+        whole = pa.schema(declared[kind])
+    else:
+        raise UsageError(f"kind {kind!r}: there are {', '.join(KINDS)}")
+    if columns is None:
+        return whole
+    wanted = list(columns)
+    unknown = [name for name in wanted if name not in whole.names]
+    if unknown or not wanted:
+        raise UsageError(
+            f"{kind} has no column {', '.join(unknown) or '(none given)'}; it has {', '.join(whole.names)}"
+        )
+    return pa.schema([field for field in whole if field.name in wanted])
+
+
+def _entry_columns(index_format: IndexFormat) -> list[tuple[str, pa.DataType]]:
+    absolute = [Field("offset", "q", "offset", "")] if index_format.relative else []
+    return [(f.name, _ARROW[f.code]) for f in (*absolute, *index_format.fields)]
+
+
+def file_kind(kind: str) -> str:
+    """The kind of file that rows of a kind are read from."""
+    return kind if kind in INDEX_OF_KIND else LOG

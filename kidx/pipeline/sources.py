@@ -1,0 +1,141 @@
+"""Spark's data source "kidx": entries, batches, records, segments and findings as DataFrames.
+
+    from kidx.pipeline.sources import register
+    register(spark)
+    spark.read.format("kidx").option("kind", "offset_index").load("/mnt/brokers/*/data")
+
+Options: `kind` (schemas.KINDS); `columns`, a comma list, for Spark does not tell a Python source which ones a query
+needs; `partition_bytes` (64 MiB); `on_error` (fail, or skip what cannot be read). What to leave unread: `topic` and
+`partition` (comma lists), `segment`, `base_offset`, `offset`, `timestamp`, `max_timestamp` (a number, or LEAST..MOST).
+`pushdown` (true) takes the same from a query's own conditions; see PushdownReader for what Spark makes of that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from kidx.errors import KidxError, UsageError
+from kidx.evidence import absolute
+from kidx.logdir.tree import expand
+from kidx.pipeline.filters import Conditions, conditions_from, take
+from kidx.pipeline.pieces import Piece, find_pieces, packed, read_piece
+from kidx.pipeline.schemas import schema_of
+from kidx.pipeline.session import ship
+from kidx.pipeline.waves import GROUP_BYTES, spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: SparkSession) -> None:
+    """Make format("kidx") known to a session, send kidx to its executors, and allow conditions to be pushed down."""
+    directory = Path(tempfile.mkdtemp(prefix="kidx-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    ship(spark, directory)
+    spark.conf.set(_PUSHDOWN, "true")
+    spark.dataSource.register(KidxDataSource)
+
+
+class KidxDataSource(DataSource):
+    """Reads Kafka's files; nothing is written."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kidx"
+
+    def schema(self) -> StructType:
+        return spark_schema(self._arrow_schema())  # type: ignore[no-any-return]
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        pushed = self._option("pushdown", "false", ("true", "false")) == "true"
+        kind = PushdownReader if pushed else KidxReader
+        skip = self._option("on_error", "fail", ("fail", "skip")) == "skip"
+        conditions = conditions_from(self.options, schema_of(self._kind()).names)
+        return kind(self._kind(), self._paths(), self._arrow_schema(), conditions, self._partition_bytes(), skip)
+
+    def _kind(self) -> str:
+        kind = self.options.get("kind")
+        if kind is None:
+            raise UsageError('format("kidx") needs an option "kind"')
+        return str(kind)
+
+    def _arrow_schema(self) -> pa.Schema:
+        columns = self.options.get("columns")
+        return schema_of(self._kind(), [c.strip() for c in columns.split(",")] if columns else None)
+
+    def _paths(self) -> list[str]:
+        given = json.loads(self.options["paths"]) if "paths" in self.options else [self.options.get("path")]
+        if not given or given[0] is None:
+            raise UsageError('format("kidx") needs a path: load("/mnt/brokers")')
+        return [absolute(str(path)) for path in given]
+
+    def _partition_bytes(self) -> int:
+        given = self.options.get("partition_bytes", str(GROUP_BYTES))
+        if not given.isdigit() or int(given) < 1 << 16:
+            raise UsageError(f"partition_bytes {given}: a number of bytes, 65536 at least")
+        return int(given)
+
+    def _option(self, name: str, default: str, allowed: tuple[str, ...]) -> str:
+        value = str(self.options.get(name, default)).lower()
+        if value not in allowed:
+            raise UsageError(f"{name} {value}: it is {' or '.join(allowed)}")
+        return value
+
+
+class KidxReader(DataSourceReader):
+    """Reads what the options ask for; Spark applies a query's own conditions to the rows."""
+
+    def __init__(
+        self,
+        kind: str,
+        paths: Sequence[str],
+        schema: pa.Schema,
+        conditions: Conditions,
+        partition_bytes: int,
+        skip_unreadable: bool,
+    ) -> None:
+        self.kind, self.paths, self.schema, self.conditions = kind, paths, schema, conditions
+        self.partition_bytes, self.skip_unreadable = partition_bytes, skip_unreadable
+
+    def partitions(self) -> Sequence[InputPartition]:
+        pieces = find_pieces(self.kind, expand(self.paths), self.conditions, self.partition_bytes)
+        groups = packed(pieces, self.partition_bytes)
+        # Spark makes InputPartition(None) of an empty list; an empty group says the same in our own terms.
+        return [InputPartition(group) for group in groups] or [InputPartition([])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        pieces: list[Piece] = partition.value
+        empty = True
+        for piece in pieces:
+            try:
+                for batch in read_piece(self.kind, piece, self.conditions, self.schema):
+                    empty = False
+                    yield batch
+            except KidxError:
+                if not self.skip_unreadable:
+                    raise
+        if empty:
+            yield pa.RecordBatch.from_pylist([], schema=self.schema)
+
+
+class PushdownReader(KidxReader):
+    """Leaves out what the query's conditions exclude. A class of its own: Spark refuses pushFilters unless allowed.
+
+    Spark 4.3 keeps what a query narrowed for the next one over the SAME DataFrame, if that has no conditions of its
+    own (PythonScanBuilder stores it in the shared source). So load a DataFrame for each query, or use the options.
+    """
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 (Spark's name)
+        return take(self.conditions, filters)
