@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kidx.cli.options import base_offset_option, format_option, lines_of
+from kidx.cli.options import base_offset_option, examples, format_option, lines_of
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 from kidx.errors import UsageError
 
@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from kidx.surgery.index_file import IndexFile
 
 
-@click.command(short_help="Append entries to an index.")
+@click.command(
+    short_help="Append entries to an index.",
+    epilog=examples(
+        "kidx append 00000000000000004117.index 4711:345000",
+        "kidx append --create --max-index-size 10485760 00000000000000000000.index 23:1185 28:2242",
+        "kidx dump --format jsonl old/00000000000000000000.index | kidx append new/00000000000000000000.index -",
+    ),
+)
 @click.argument("file", type=click.Path())
 @click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
 @click.option("--create", is_flag=True, help="Make a new file, of --max-index-size until it is trimmed at the end.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kidx.cli.options import examples
+
 WHERE = {
     "bash": "source <(kidx completion bash)    # in ~/.bashrc",
     "zsh": "source <(kidx completion zsh)     # in ~/.zshrc, after compinit",
@@ -11,7 +13,7 @@ WHERE = {
 }
 
 
-@click.command(epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in WHERE.values()))
+@click.command(epilog=examples(*WHERE.values()))
 @click.argument("shell", type=click.Choice(list(WHERE)))
 def command(shell: str) -> None:
     """Print the script that teaches SHELL to complete kidx's commands, options and their values."""

@@ -14,6 +14,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
 
 
+def examples(*lines: str) -> str:
+    """A command's epilog: `Examples:` and these lines as they are."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class TakesNegativeNumbers(click.Command):
+    """A command whose arguments may be negative numbers: -1 is a target, and --nonsense still an unknown option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = {name for p in self.get_params(ctx) for name in (*p.opts, *p.secondary_opts)}
+        for word in args[: args.index("--")] if "--" in args else args:
+            name = word.partition("=")[0]
+            if (
+                len(word) > 1
+                and word[0] == "-"
+                and not word[1].isdigit()
+                and name not in known
+                and word[:2] not in known
+            ):
+                raise click.NoSuchOption(name, ctx=ctx)
+        ctx.ignore_unknown_options = True
+        return super().parse_args(ctx, args)
+
+
 def format_option(*more: str) -> Callable[[F], F]:
     """--format: the common ones and what a command adds."""
     return click.option(

@@ -8,12 +8,19 @@ from functools import partial
 import click
 
 from kidx.cli import complain
-from kidx.cli.options import format_option, from_file_option, paths_from
+from kidx.cli.options import examples, format_option, from_file_option, paths_from
 from kidx.cli.writing import Step, carry_out_steps, dry_run_option
 from kidx.errors import KidxError, UsageError
 
 
-@click.command(short_help="Make indexes anew from the log.")
+@click.command(
+    short_help="Make indexes anew from the log.",
+    epilog=examples(
+        "kidx rebuild /var/lib/kafka/data/orders-3 --output fixed",
+        "kidx rebuild --dry-run orders-3/00000000000000004117.log",
+        "kidx rebuild --in-place --index-interval-bytes 4096 orders-3",
+    ),
+)
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
 @click.option(
     "--output", type=click.Path(), metavar="DIR", help="Write DIR/<partition>/<file>, beside nothing of the broker's."

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import base_offset_option, format_option
+from kidx.cli.options import base_offset_option, examples, format_option
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 
 
-@click.command(short_help="Give an index another allocated size.")
+@click.command(
+    short_help="Give an index another allocated size.",
+    epilog=examples(
+        "kidx resize --max-index-size 10485760 00000000000000004117.index",
+    ),
+)
 @click.argument("file", type=click.Path())
 @click.option(
     "--max-index-size",

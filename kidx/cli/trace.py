@@ -24,7 +24,7 @@ Examples:
 
 @click.command(
     epilog=_EXAMPLES,
-    context_settings={"ignore_unknown_options": True},  # so that a target may be negative
+    cls=TakesNegativeNumbers,
 )
 @click.argument("path", metavar="[FILE]", required=False)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import base_offset_option, format_option
+from kidx.cli.options import base_offset_option, examples, format_option
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 
 
-@click.command(short_help="Cut off the zero tail of an index.")
+@click.command(
+    short_help="Cut off the zero tail of an index.",
+    epilog=examples(
+        "kidx trim 00000000000000004117.index",
+        "kidx trim --torn 00000000000000004117.timeindex",
+    ),
+)
 @click.argument("file", type=click.Path())
 @click.option("--torn", is_flag=True, help="Also cut off the bytes of a torn last entry.")
 @base_offset_option

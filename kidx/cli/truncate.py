@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import base_offset_option, format_option
+from kidx.cli.options import base_offset_option, examples, format_option
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 
 
-@click.command(short_help="Remove an index's entries from an offset on.")
+@click.command(
+    short_help="Remove an index's entries from an offset on.",
+    epilog=examples(
+        "kidx truncate 00000000000000004117.index --to 4711",
+        "kidx truncate 00000000000000004117.timeindex --to 4711 --dry-run",
+    ),
+)
 @click.argument("file", type=click.Path())
 @click.option("--to", "offset", type=int, required=True, metavar="OFFSET", help="The first offset that goes.")
 @click.option("--keep-allocated", is_flag=True, help="Leave the file's size as it is, zeros after the entries.")

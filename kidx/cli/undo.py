@@ -7,11 +7,17 @@ from functools import partial
 
 import click
 
-from kidx.cli.options import format_option
+from kidx.cli.options import examples, format_option
 from kidx.cli.writing import Step, carry_out_steps, dry_run_option
 
 
-@click.command(short_help="Bring back a file as it was before kidx wrote it.")
+@click.command(
+    short_help="Bring back a file as it was before kidx wrote it.",
+    epilog=examples(
+        "kidx undo orders-3/00000000000000004117.index",
+        "kidx undo --dry-run orders-3",
+    ),
+)
 @click.argument("path", type=click.Path())
 @dry_run_option
 @format_option()

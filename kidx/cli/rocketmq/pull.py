@@ -22,7 +22,14 @@ if slaveReadEnable is set."""
 @click.argument("topic")
 @click.argument("queue", type=click.IntRange(0, 2**31 - 1))
 @click.option("--offset", type=click.IntRange(0, 2**63 - 1), required=True, help="The queue offset to pull from.")
-@click.option("--max-messages", "most", type=click.IntRange(1, 2**31 - 1), default=32, show_default=True)
+@click.option(
+    "--max-messages",
+    "most",
+    type=click.IntRange(1, 2**31 - 1),
+    default=32,
+    show_default=True,
+    help="How many messages the consumer asks for.",
+)
 @click.option("--memory", type=click.IntRange(0, 2**63 - 1), help="Bytes that the broker counts as in memory.")
 @click.option("--physical-memory", type=click.IntRange(0, 2**63 - 1), help="The machine's; the ratio makes --memory.")
 @broker_options
