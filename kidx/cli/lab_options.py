@@ -45,7 +45,7 @@ def lab_options(f: F) -> F:
                 help="--simulate: the page cache forgets as LRU, or as Linux's two lists.",
             ),
             click.option(
-                "--warm-bytes", type=Bytes(), multiple=True, help="--simulate: warm section's length (8192), or several."
+                "--warm-bytes", type=Bytes(), multiple=True, help="--simulate: the warm section's length; repeatable."
             ),
             click.option("--away", metavar="READER", multiple=True, help="--simulate: this reader reads from a slave."),
             click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw the answer there, too."),
