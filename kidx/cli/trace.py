@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kidx.cli import lab_options, options, search_options
+from kidx.cli.options import TakesNegativeNumbers
 
 _EXAMPLES = """
 \b
