@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from kidx.cli import lab_options, options, search_options
-from kidx.cli.options import TakesNegativeNumbers
 
 _EXAMPLES = """
 \b
@@ -25,7 +24,7 @@ Examples:
 
 @click.command(
     epilog=_EXAMPLES,
-    cls=TakesNegativeNumbers,
+    cls=options.TakesNegativeNumbers,
 )
 @click.argument("path", metavar="[FILE]", required=False)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")

@@ -1,0 +1,73 @@
+"""What is written beside the code says what the code says."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from kidx.cli.environment import VARIABLES
+from kidx.cli.exit_status import MEANINGS
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def run(script: str) -> dict[str, object]:
+    return runpy.run_path(str(ROOT / "docs" / script))
+
+
+def test_man_pages_are_fresh() -> None:
+    made = run("make_man.py")["manual"]()  # type: ignore[operator]
+    kept = {path.name: path.read_text() for path in (ROOT / "man").iterdir()}
+    assert kept.keys() == made.keys(), "`make man` writes them anew"
+    assert [name for name in made if made[name] != kept[name]] == [], "`make man` writes them anew"
+
+
+def test_no_line_of_a_man_page_is_a_request_by_accident() -> None:
+    known = re.compile(r"\.(TH|SH|TP|PP|B|nf|fi)( |$)")
+    for path in (ROOT / "man").iterdir():
+        for line in path.read_text().splitlines():
+            assert not line.startswith((".", "'")) or known.match(line), (path.name, line)
+
+
+def test_derived_pages_are_fresh() -> None:
+    made = run("make_pages.py")["pages"]()  # type: ignore[operator]
+    stale = [name for name, text in made.items() if (ROOT / "docs" / name).read_text() != text]
+    assert stale == [], "`make docs` writes them anew"
+
+
+def test_readme_has_every_exit_status_and_variable() -> None:
+    for status, meaning in MEANINGS.items():
+        assert f"| {status} | {meaning} |" in README
+    for name, meaning in VARIABLES.items():
+        assert f"| `{name}` | {meaning} |" in README
+
+
+def test_readme_shows_every_room() -> None:
+    rooms = {path.name for path in (ROOT / "kidx").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    shown = set(re.findall(r"\| `(\w+)/` \|", README))
+    assert shown == rooms
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])
+def test_links_within_the_project_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", path.read_text()):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    reasons = (ROOT / "docs/dependencies.md").read_text()
+    wanted = [*project["dependencies"], *(d for extra in project["optional-dependencies"].values() for d in extra)]
+    assert [d for d in wanted if re.split(r"[<>=;\[ ]", d)[0] not in reasons] == []
+
+
+def test_nothing_refers_to_places_outside_the_project() -> None:
+    pages = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("fixtures/**/README.md"), ROOT / "CHANGELOG.md"]
+    for path in pages:
+        assert not re.search(r"(?<![\w/])(/work/|/root/|/home/|\.\./shared)", path.read_text()), path
