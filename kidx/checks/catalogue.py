@@ -7,7 +7,7 @@ is read from Kafka's LogLoader, LogSegment, AbstractIndex and its children, Tran
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kidx.errors import UsageError
 from kidx.findings import ERROR, NOTE, WARNING, Rule
@@ -247,6 +247,321 @@ _INDEX_ALONE = (
     ),
 )
 
+_AGAINST_LOG = (
+    Rule(
+        "KX201",
+        "position-past-end",
+        ERROR,
+        "An entry points past the end of the log",
+        _LOADS_IT + "a look-up that ends on this entry finds nothing to read, and a fetch of an offset that is there "
+        "answers as if it were not. DumpLogSegments throws on such an entry and skips the files after it." + _TIERED,
+        "The log was cut, by a recovery, a copy that did not finish or by hand, and its index was not; or the index "
+        "belongs to another log. A broker appends to the log first and to the index after it. " + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX203",
+        "offset-index-position-not-a-batch",
+        ERROR,
+        "An offset index entry points into the middle of a batch",
+        _LOADS_IT + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, "
+        "an offset out of nowhere, or a consumer that makes no progress." + _TIERED,
+        "Every position in an offset index is a batch's first byte. A neighbouring byte or another batch's inside means "
+        "that the entry was overwritten, or that the log and the index are of different generations (a log replaced "
+        "by a replica's, whose batches lie elsewhere, beside the old index). " + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX204",
+        "offset-index-offset-not-a-batch-end",
+        ERROR,
+        "An offset index entry's offset is not the last one of the batch it points at, nor of one shortly after",
+        _LOADS_IT
+        + "too large an offset hides nothing until an offset between is looked up: the search then starts one "
+        "entry earlier and is slower, no more. Too small a one sends the search past the offset it looks for."
+        + _TIERED,
+        "An entry says: the batches appended at this position end with this offset. Old followers and message format v0 "
+        "and v1 write one entry for several batches, which is healthy (KX209); here no batch up to the next entry ends "
+        "with the offset. " + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX205",
+        "time-index-offset-not-found",
+        ERROR,
+        "A time index entry names an offset that no batch has",
+        _LOADS_IT + "a look-up by time that ends on it starts at the entry's offset, past records that it should have "
+        "found." + _TIERED,
+        "Compaction keeps the offsets that a time index names, for it writes a new index beside the new log. So an "
+        "offset in no batch is an overwritten entry or an index of another log. " + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX206",
+        "time-index-timestamp-mismatch",
+        ERROR,
+        "A time index entry's timestamp is not the one first reached by the batch it names",
+        _LOADS_IT
+        + "look-ups by time go wrong by the difference; if it is the last entry, retention by time does, too."
+        + _TIERED,
+        "An entry says: with this offset the largest timestamp so far became this. The offset is the last one of the "
+        "first batch with that maximum; brokers up to 3.x name the very record inside the batch, which is as healthy. "
+        "DumpLogSegments' own check reports mismatches that are not there where an index has a zero tail. "
+        + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX207",
+        "max-timestamp-not-covered",
+        WARNING,
+        "The log holds a larger timestamp than its time index",
+        "Retention by time goes by the time index's last entry, or by the file's modification time where there is none: "
+        "the segment is deleted too early. Look-ups for times after the last entry may skip it.",
+        "When a segment rolls or the log closes, the largest timestamp gets its entry and the index is cut to size. A cut "
+        "index without it lost its end, or a missing one was made anew (KX502). " + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX208",
+        "sparse-index",
+        NOTE,
+        "Between two entries lies far more of the log than index.interval.bytes",
+        "Readers walk further through the log than they need to; nothing else.",
+        "A leader writes an entry after every index.interval.bytes (4096 by default). Entries further apart are left by "
+        "appends of many batches at once (a follower that catches up, before KAFKA-806), by a full index, or by entries "
+        "that were lost. A rebuilt index is dense again.",
+        _REBUILD,
+    ),
+    Rule(
+        "KX209",
+        "later-batch",
+        NOTE,
+        "An offset index entry names a later batch than the one at its position",
+        "Every version reads it without loss: the search starts at the position and walks on to the offset.",
+        "Where one append brings several batches, brokers before KAFKA-806 write one entry: the position of the first "
+        "batch and the last offset of the last one. Followers do so all the time. DumpLogSegments calls it a mismatch; "
+        "it is healthy.",
+    ),
+)
+
+_LOG = (
+    Rule(
+        "KX301",
+        "batch-crc",
+        ERROR,
+        "A batch's bytes do not have its CRC",
+        "No version checks a CRC when it serves a fetch: consumers get the batch and refuse it (CorruptRecordException) "
+        "unless check.crcs is off. Followers check and stop fetching the partition. After an unclean stop recovery "
+        "truncates the log at this batch if it lies past the recovery point, and everything after it is gone here.",
+        "At least one bit of the batch changed after the producer sent it: disk, memory, controller, or a file system "
+        "that lost a page. Nothing in the batch can be trusted; the batches around it are not affected. Look at a "
+        "replica: `kidx diff` shows whether it has the batch. Restoring this replica is done by deleting the partition's "
+        "directory of a stopped broker and letting it fetch anew; if it is the only good copy of what follows, save "
+        "the file first.",
+        "let this replica fetch the partition anew from a healthy one",
+    ),
+    Rule(
+        "KX302",
+        "torn-batch",
+        ERROR,
+        "The log ends inside a batch",
+        "After an unclean stop, recovery of a segment past the recovery point truncates the log at this batch. A segment "
+        "below it, or after a clean stop, is loaded as it is: reads of the last batch fail.",
+        "The last append was not written out: power loss, a full disk, or a copy that did not finish. In the active "
+        "segment of a running broker it is an append under way (--live knows that). What is missing was acknowledged "
+        "only if other replicas have it.",
+        "let the broker recover the segment, or fetch it from a replica",
+    ),
+    Rule(
+        "KX303",
+        "broken-batch",
+        ERROR,
+        "In the middle of the log, no batch can be read; further on they go on",
+        "Every version reads from batch to batch by their lengths, so a fetch at or after this place fails "
+        "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and the sound batches "
+        "behind go too.",
+        "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch whose "
+        "CRC holds, so that what lies behind is known: compare with a replica (`kidx diff`) before a broker's recovery "
+        "cuts it off.",
+        "let this replica fetch the partition anew from a healthy one",
+    ),
+    Rule(
+        "KX304",
+        "trailing-garbage",
+        ERROR,
+        "After the last batch come bytes that are no batch",
+        "Reading stops there: the log end is taken from what can be read, new batches are appended after the garbage, "
+        "and cannot be reached. Recovery after an unclean stop truncates the garbage away.",
+        "Something else was written to the file, or a file system gave it another file's blocks after a crash. Batches "
+        "before it are sound.",
+        "let the broker recover the segment, or fetch it from a replica",
+    ),
+    Rule(
+        "KX305",
+        "batch-order",
+        ERROR,
+        "A batch begins with an offset that came before it",
+        "No version notices when loading. A fetch finds the first batch that ends at or after its offset, and consumers "
+        "see records twice, or skip some. A follower refuses such an append (OffsetsOutOfOrderException).",
+        "Offsets rise from batch to batch. One that does not was written twice (a copy or repair that pasted pieces "
+        "together), or its base offset, which no CRC covers, was overwritten.",
+        "let this replica fetch the partition anew from a healthy one",
+    ),
+    Rule(
+        "KX306",
+        "offset-gap",
+        WARNING,
+        "Offsets are missing between two batches, though nothing was compacted here",
+        "Every version skips the gap: consumers go on with the next offset there is, and never learn of the loss.",
+        "Without compaction a log has every offset. Missing ones mean that batches were cut out, or that a base offset "
+        "(which no CRC covers) was overwritten. kidx takes a partition for compacted if the cleaner's checkpoint names "
+        "it, a batch has fewer records than offsets or a delete horizon, or it is one of Kafka's own compacted topics; a "
+        "compacted topic of which only some files are here and that shows none of these is a false alarm.",
+        "let this replica fetch the partition anew from a healthy one",
+    ),
+    Rule(
+        "KX307",
+        "batch-header",
+        ERROR,
+        "A batch's header contradicts itself",
+        "The header is believed: wrong counts make consumers fail or stop, an unknown codec cannot be inflated.",
+        "Number of records, last offset delta, base offset and codec must fit each other. The CRC holds, so the batch "
+        "was written like this, by a broken client past a broker that did not validate it, or repaired by hand.",
+    ),
+    Rule(
+        "KX308",
+        "record-damage",
+        ERROR,
+        "A batch's records cannot be decoded, or do not fit its header",
+        "Brokers do not look into batches that they serve: consumers fail on it with every attempt. The log cleaner dies "
+        "on it, and compaction of the whole disk stops until the broker is restarted (since 1.1: of this partition).",
+        "Found with --deep only. The CRC holds, so the batch was written like this: a broken client or compression "
+        "library, or a tool that wrote the log.",
+        "have consumers seek past the batch, or delete records up to it (kafka-delete-records)",
+    ),
+    Rule(
+        "KX309",
+        "segment-overflow",
+        ERROR,
+        "A batch's offset is too far from the segment's base for an index",
+        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264); before, appending to the index or "
+        "recovery threw (IndexOffsetOverflowException), and the cleaner died.",
+        "Indexes hold offsets relative to the base in 31 bits. Old versions could join segments into one whose offsets "
+        "span more.",
+    ),
+    Rule(
+        "KX310",
+        "batch-outside-segment",
+        ERROR,
+        "A batch holds offsets that do not belong to its segment",
+        "Segments are chosen by their names: records outside are never found, or found twice.",
+        "A segment holds offsets from its name's up to the next segment's. The file was renamed, restored under "
+        "another name, or a segment with another base was put beside it; an overwritten base offset looks the same.",
+    ),
+    Rule(
+        "KX311",
+        "future-timestamp",
+        NOTE,
+        "A timestamp lies in the future",
+        "Retention by time goes by the segment's largest timestamp: the segment stays until that moment has passed, and "
+        "so do all later ones. Look-ups by time find it for every time before.",
+        "A producer's clock was wrong, or it counts in other units (microseconds). message.timestamp.after.max.ms (3.6 and "
+        "later; message.timestamp.difference.max.ms before) refuses such records; log.retention.bytes still works.",
+    ),
+    Rule(
+        "KX312",
+        "log-zero-tail",
+        NOTE,
+        "The log ends in preallocated zeros",
+        "With log.preallocate a new segment is zero-filled to its full size and cut to its batches when it rolls or the "
+        "log closes. After an unclean stop recovery truncates the zeros.",
+        "The zeros are no data. In the active segment, and after an unclean stop, they belong there; elsewhere nobody "
+        "will cut them, or a file system lost blocks at the end of the file.",
+    ),
+)
+
+_STATE = (
+    Rule(
+        "KX401",
+        "aborted-transaction-missing",
+        ERROR,
+        "An aborted transaction is not in the transaction index",
+        "Every version sends read_committed consumers the aborted transactions that its index lists. This one is not "
+        "among them: its records are delivered as if they had been committed.",
+        "When an ABORT marker ends a transaction, the broker lists it in the .txnindex of the segment that holds the "
+        "marker. An entry or the file is missing. Recovery of the segment writes it anew, and so does a rebuild. "
+        + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX402",
+        "aborted-transaction-wrong",
+        ERROR,
+        "A transaction index entry contradicts the log",
+        "Every version believes the index: read_committed consumers drop that producer's records from the first to the "
+        "last offset that it says, and see records that it leaves out.",
+        "Each entry stands for an ABORT marker in this segment: its producer, the transaction's first offset, the "
+        "marker's, and the last stable offset when it was written. " + _CONFIRM_BY_REBUILD,
+        _REBUILD,
+    ),
+    Rule(
+        "KX403",
+        "open-transaction",
+        NOTE,
+        "A transaction has neither been committed nor aborted",
+        "The last stable offset stays at its first offset: read_committed consumers get nothing after it, and the cleaner "
+        "does not pass it. The coordinator aborts it after transaction.timeout.ms.",
+        "A transaction was under way when the broker stopped or the files were copied. If it stays open for longer than "
+        "its timeout it hangs (before KIP-890 a late append could start one without the coordinator's knowledge): "
+        "kafka-transactions.sh find-hanging shows it, and abort ends it.",
+    ),
+    Rule(
+        "KX404",
+        "epoch-order",
+        ERROR,
+        "A batch has a smaller leader epoch than one before it",
+        "Not checked when loading. Replicas truncate by leader epochs when a leader changes (KIP-101): with epochs out of "
+        "order they may cut too much, or keep what differs.",
+        "Epochs rise with every new leader. The epoch is outside the CRC, so overwritten bytes look the same as batches "
+        "from two histories in one log.",
+        "let this replica fetch the partition anew from a healthy one",
+    ),
+    Rule(
+        "KX405",
+        "epoch-mismatch",
+        ERROR,
+        "A batch's leader epoch is not the one that leader-epoch-checkpoint gives for its offset",
+        "The checkpoint is believed when a leader changes (KIP-101): a replica may truncate at a wrong offset, and lose "
+        "or keep records that the others do not have.",
+        "leader-epoch-checkpoint says from which offset on an epoch holds; every batch carries its own. They differ where "
+        "the file was restored from elsewhere, edited or lost lines, or the batch's epoch, which no CRC covers, was "
+        "overwritten. A broker rebuilds the lines of segments that it recovers.",
+    ),
+    Rule(
+        "KX406",
+        "snapshot-damaged",
+        ERROR,
+        "A producer snapshot is damaged",
+        "The broker logs it, deletes the file, takes the next older one, and reads the log from there on; without "
+        "any it reads the whole log, which delays the start.",
+        "The file is a version, a CRC and the producers' states. A damaged one costs time at the next start, no data: "
+        "producer states come back from the log, as far as it reaches.",
+    ),
+    Rule(
+        "KX407",
+        "snapshot-contradicts-log",
+        ERROR,
+        "A producer snapshot says something else than the log",
+        "The newest snapshot is believed at start: a wrong sequence number makes the broker refuse a producer's next "
+        "batch (OutOfOrderSequenceException) or accept a duplicate; a wrong transaction holds the last stable offset "
+        "back or lets it pass.",
+        "A snapshot holds each producer's last batch and open transaction at its offset. It belongs to another log "
+        "or was changed; delete the partition's .snapshot files while the broker is stopped, and it reads the state "
+        "from the log.",
+        "delete the .snapshot file of the stopped broker; it is rebuilt from the log",
+    ),
+)
+
 _BESIDE = (
     Rule(
         "KX501",
@@ -271,6 +586,17 @@ _BESIDE = (
         _REBUILD,
     ),
     Rule(
+        "KX503",
+        "segment-gap",
+        WARNING,
+        "Offsets are missing between two segments",
+        "Every version loads the log as it is: consumers that reach the gap go on with the next segment.",
+        "A segment begins with the offset after the last one of the segment before it. A segment in between was deleted by "
+        "hand, not copied, or the end of the one before was cut off. In a compacted partition gaps are normal, and "
+        "not reported.",
+        "let this replica fetch the partition anew from a healthy one",
+    ),
+    Rule(
         "KX504",
         "interrupted-swap",
         NOTE,
@@ -281,24 +607,34 @@ _BESIDE = (
         "and drops the suffix. Such files in a stopped broker's directory show where it was interrupted; in a running "
         "one's they come and go. Nothing is lost either way.",
     ),
+    Rule(
+        "KX505",
+        "text-file-malformed",
+        ERROR,
+        "A checkpoint or properties file cannot be read as one",
+        "A malformed offset checkpoint or leader-epoch-checkpoint is an IOException when it is read: the log dir goes "
+        "offline or the broker does not start. Without meta.properties a log dir counts as new and is not formatted.",
+        "These are small text files that the broker writes beside the old one and renames, so that a half-written one "
+        "shows a file system that lost data, or an editor. An offset checkpoint may be deleted while the broker is "
+        "stopped: the recovery point then is 0 (every log is recovered), the log start that of the first segment.",
+    ),
 )
 
-RULES: dict[str, Rule] = {rule.code: rule for rule in (*_INDEX_ALONE, *_BESIDE)}
-_BY_NAME = {rule.name: rule for rule in RULES.values()}
+RULES: dict[str, Rule] = {rule.code: rule for rule in (*_INDEX_ALONE, *_AGAINST_LOG, *_LOG, *_STATE, *_BESIDE)}
 
 
-def find_rule(said: str) -> Rule:
+def find_rule(said: str, rules: Mapping[str, Rule] = RULES) -> Rule:
     """The rule with that code or name, in any case. Raises UsageError."""
-    rule = RULES.get(said.upper()) or _BY_NAME.get(said.lower())
+    rule = rules.get(said.upper()) or next((r for r in rules.values() if r.name == said.lower()), None)
     if rule is None:
         raise UsageError(f"{said}: no rule has this code or name; `kidx explain` lists them")
     return rule
 
 
-def codes_of(selection: Iterable[str]) -> frozenset[str]:
-    """The codes that codes, names and prefixes of codes (KX1) mean together. Raises UsageError."""
+def codes_of(selection: Iterable[str], rules: Mapping[str, Rule] = RULES) -> frozenset[str]:
+    """The codes that codes, names and prefixes of codes (KX1) mean together, among `rules`. Raises UsageError."""
     codes: set[str] = set()
     for said in filter(None, map(str.strip, selection)):
-        matching = {code for code in RULES if code.startswith(said.upper())}
-        codes |= matching or {find_rule(said).code}
+        matching = {code for code in rules if code.startswith(said.upper())}
+        codes |= matching or {find_rule(said, rules).code}
     return frozenset(codes)

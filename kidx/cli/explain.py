@@ -21,8 +21,10 @@ def command(rules: tuple[str, ...], form: str) -> None:
     """Tell what a rule of `verify` means, what a broker would do, and what to do about it; without a rule, list all."""
     from kidx.checks.catalogue import RULES, codes_of
     from kidx.report.stories import render_rule_list, render_stories, stories_table
+    from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
 
-    chosen = [RULES[code] for code in sorted(codes_of(rules) if rules else RULES)]
+    every = RULES | ROCKETMQ_RULES
+    chosen = [every[code] for code in sorted(codes_of(rules, every) if rules else every)]
     if form != "text":
         from kidx.report.render import render
 

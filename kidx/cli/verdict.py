@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from kidx.checks.partition import Checked
+from kidx.findings import Coverage, Finding, Rule
+
+
+class Checked(Protocol):
+    """What a run of checks ends with, Kafka's or RocketMQ's."""
+
+    findings: list[Finding]
+    coverage: Coverage
+    unread: list[str]
 
 
 def print_verdict(
@@ -17,22 +24,27 @@ def print_verdict(
     status: int,
     asked: Sequence[str],
     *,
+    rules: Mapping[str, Rule] | None = None,
     color: bool,
     every: bool,
     verbose: bool,
 ) -> None:
-    """Print findings and coverage on standard output. `failing` are the severities that count as a failure."""
+    """Print findings and coverage on standard output. `failing` are the severities that count as a failure.
+
+    `rules` are those the findings are of, Kafka's unless given.
+    """
     from kidx import __version__
     from kidx.checks.catalogue import RULES
     from kidx.report.findings import findings_table, summary_of
 
+    rules = RULES if rules is None else rules
     findings, coverage, unread, out = checked.findings, checked.coverage, checked.unread, sys.stdout
     summary = summary_of(findings, coverage, status)
     if form == "text":
         from kidx.report.verdict import render_verdict
 
         what = asked[0] if len(asked) == 1 else f"{len(asked)} paths"
-        render_verdict(findings, coverage, RULES, out, what=what, color=color, every=every, verbose=verbose)
+        render_verdict(findings, coverage, rules, out, what=what, color=color, every=every, verbose=verbose)
     elif form == "junit":
         from kidx.report.junit import render_junit
 
@@ -40,11 +52,11 @@ def print_verdict(
     elif form == "sarif":
         from kidx.report.sarif import render_sarif
 
-        render_sarif(findings, RULES, unread, summary, __version__, out)
+        render_sarif(findings, rules, unread, summary, __version__, out)
     elif form == "github":
         from kidx.report.github import render_github
 
-        render_github(findings, coverage, RULES, unread, out)
+        render_github(findings, coverage, rules, unread, out)
     else:
         from kidx.report.render import render
 

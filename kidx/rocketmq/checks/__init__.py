@@ -1,0 +1,1 @@
+"""What `kidx rocketmq verify` knows: a module for each part of a store, put together by run.py."""

@@ -1,0 +1,139 @@
+"""A stretch of the commit log in memory: many messages decoded and checked at once, their starts known from units."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kidx.rocketmq.checks.units import Ints
+from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, MAGIC_V2, MESSAGE_HEAD, STORE_V6
+from kidx.rocketmq.java import string_hash
+from kidx.rocketmq.messages import CRC_PROPERTY_BYTES
+
+Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+_TAGS, _TAGS_NAME_BYTES = re.compile(rb"TAGS\x01([^\x02]+)"), 5
+_CRC_PROPERTY = np.frombuffer(b"__CRC32#\x01", np.uint8)
+
+
+@dataclass
+class Parts:
+    """Where the parts of messages lie in a window, one element a message. `whole`: their sizes add up."""
+
+    start: Ints
+    size: Ints
+    head: npt.NDArray[np.void]
+    body: Ints
+    body_end: Ints
+    topic: Ints
+    topic_end: Ints
+    properties: Ints
+    whole: Mask
+    store_timestamp: Ints
+
+
+def is_head(data: Bytes, start: Ints) -> tuple[npt.NDArray[np.void], Mask]:
+    """The heads at these places, and which of them have a message's magic. Every place has a head's bytes after it."""
+    spread = np.ndarray(max(0, len(data) - MESSAGE_HEAD.size + 1), f"V{MESSAGE_HEAD.size}", data.data, 0, (1,))
+    head = spread[start].view(MESSAGE_HEAD.dtype)
+    magic: Mask = np.isin(head["magic"], (MAGIC_V1, MAGIC_V2))
+    return head, magic
+
+
+def parts_of(data: Bytes, start: Ints, size: Ints, head: npt.NDArray[np.void]) -> Parts:
+    """Where the parts lie, for heads whose size is `size`, all of it within the window."""
+    flags = head["sys_flag"].astype(np.int64)
+    end = start + size
+    stored = start + np.where(flags & BORN_V6, 68, 56)
+    body = stored + 8 + np.where(flags & STORE_V6, 20, 8) + 16
+    whole = body + 3 <= end  # a topic length and a properties length at least
+    body_length = _number(data, np.minimum(body, end) - 4, 4)
+    body_end = body + np.maximum(body_length, 0)
+    whole &= body_end + 3 <= end
+    body_end = np.minimum(body_end, end - 3)
+    second = head["magic"] == MAGIC_V2
+    topic_length = np.where(second, _number(data, body_end, 2), _number(data, body_end, 1))
+    topic = body_end + np.where(second, 2, 1)
+    topic_end = topic + np.maximum(topic_length, 0)
+    whole &= (topic_length >= 0) & (topic_end + 2 <= end)
+    topic_end = np.minimum(topic_end, end - 2)
+    properties_length = _number(data, topic_end, 2)
+    whole &= topic_end + 2 + np.maximum(properties_length, 0) == end
+    times = _number(data, np.minimum(stored, end - 8), 8)
+    return Parts(start, size, head, body, body_end, topic, topic_end, topic_end + 2, whole, times)
+
+
+def same_topic(data: Bytes, parts: Parts, chosen: Ints, topic: bytes) -> Mask:
+    """Which of the chosen messages have that topic."""
+    same: Mask = parts.topic_end[chosen] - parts.topic[chosen] == len(topic)
+    fits = chosen[same]
+    wanted = np.frombuffer(topic, np.uint8)
+    same[same] = (data[parts.topic[fits][:, None] + np.arange(len(topic))] == wanted).all(axis=1)
+    return same
+
+
+def tag_hashes(data: Bytes, parts: Parts) -> Ints:
+    """The Java hash of each message's TAGS, 0 without; one pass over the bytes finds them all."""
+    hashes = np.zeros(len(parts.start), np.int64)
+    if not len(hashes):
+        return hashes
+    found = [(match.start(), match[1]) for match in _TAGS.finditer(data.data, int(parts.start[0]))]
+    if not found:
+        return hashes
+    at = np.array([start for start, _ in found])
+    of = np.searchsorted(parts.start, at, side="right") - 1
+    # 4.x writes no separator after a message's last property: there the message's end ends the tag.
+    room = (parts.start[of] + parts.size[of] - at - _TAGS_NAME_BYTES).tolist()
+    known: dict[bytes, int] = {}
+    value = np.zeros(len(found), np.int64)
+    for i, (_, text) in enumerate(found):
+        text = text[: max(0, room[i])]
+        if text not in known:
+            known[text] = _hash(text)
+        value[i] = known[text]
+    begins = (at == parts.properties[of]) | ((at > parts.properties[of]) & (data[at - 1] == 2))
+    begins &= at < parts.start[of] + parts.size[of]
+    hashes[of[begins]] = value[begins]
+    return hashes
+
+
+def wrong_bodies(data: Bytes, parts: Parts) -> Iterator[tuple[int, int]]:
+    """(message, CRC found) of each message whose body has not the CRC it says."""
+    view, crc32 = data.data, zlib.crc32
+    stored = parts.head["body_crc"].tolist()
+    for i, (begin, end) in enumerate(zip(parts.body.tolist(), parts.body_end.tolist(), strict=True)):
+        if (found := crc32(view[begin:end]) & 0x7FFFFFFF) != stored[i] and end > begin:
+            yield i, found
+
+    """(message, CRC stored, CRC found) where the CRC property of 5.2+ is wrong; those without one are passed over."""
+    """(message, CRC stored, CRC found) where the CRC property of 5.2+ is wrong; messages without one are passed over."""
+    tail = parts.start + parts.size - CRC_PROPERTY_BYTES
+    may = np.flatnonzero((tail >= parts.properties) & parts.whole)
+    if not len(may):
+        return
+    has = (data[tail[may][:, None] + np.arange(len(_CRC_PROPERTY))] == _CRC_PROPERTY).all(axis=1)
+    view = data.data
+    for i in may[has].tolist():
+        begin, at = int(parts.start[i]), int(tail[i])
+        digits = bytes(view[at + len(_CRC_PROPERTY) : at + CRC_PROPERTY_BYTES - 1])
+        stored = int(digits[::-1]) if digits.isdigit() else -1
+        found = zlib.crc32(view[begin:at]) & 0x7FFFFFFF
+        if stored != found:
+            yield i, stored, found
+
+
+def _number(data: Bytes, at: Ints, width: int) -> Ints:
+    """Big-endian signed integers at these places."""
+    value = data[at].astype(np.int8).astype(np.int64)
+    for i in range(1, width):
+        value = (value << 8) | data[at + i]
+    return value
+
+
+def _hash(raw: bytes) -> int:
+    return string_hash(raw.decode("utf-8", "replace"))
