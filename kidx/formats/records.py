@@ -129,10 +129,10 @@ def decode_batch(
     limit_records: int = MAX_LISTED_RECORDS,
 ) -> Decoded:
     """Every record of a v2 batch in a list, and what is wrong with it; as RecordReader, which takes any number."""
-    if batch.record_count > limit_records:
-        why = f"the header counts {batch.record_count} records, more than the limit of {limit_records}"
-        return Decoded([], Damage(LIMIT, why, limit=True))
     reader = RecordReader(batch, payload, limit_bytes=limit_bytes)
+    if reader.damage is None and batch.record_count > limit_records:
+        why = f"the batch has {batch.record_count} records, more than the limit of {limit_records}"
+        return Decoded([], Damage(LIMIT, why, limit=True))
     return Decoded(list(reader), reader.damage)
 
 

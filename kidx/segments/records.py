@@ -25,9 +25,9 @@ def decode_entry(batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = 
 
 
 def first_offset(evidence: Evidence, batch: Batch) -> int:
-    """Offset of an entry's first record; a compressed v0 or v1 message is inflated for it.
+    """An entry's base offset as Kafka has it: for a compressed v0 or v1 message, the first one's inside.
 
-    The entry's own offset where that fails.
+    Such a message is inflated for it; where that fails, it is the entry's own offset.
     """
     if batch.magic == 2 or batch.record_count != COUNT_UNKNOWN:
         return batch.base_offset
