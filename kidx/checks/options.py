@@ -3,20 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from zlib import crc32
 
+from kidx.errors import UsageError
 from kidx.findings import Finding
+
+QUICK, DEFAULT, DEEP = "quick", "default", "deep"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Which logs to read: those whose name falls on `share` (from 1) of `shares`, or a percentage of them.
+
+    By name, so that the same logs are chosen again, by whatever process, and N shares are the whole.
+    """
+
+    share: float
+    shares: int
+
+    @classmethod
+    def parse(cls, text: str) -> Sample:
+        """`10%` or `3/8` (the third of eight shares). Raises UsageError."""
+        number, slash, of = text.partition("/")
+        try:
+            if text.endswith("%"):
+                percent = float(text[:-1])
+                if 0 < percent <= 100:
+                    return cls(percent, 0)
+            elif slash and 1 <= int(number) <= int(of):
+                return cls(int(number), int(of))
+        except ValueError:
+            pass
+        raise UsageError(f"--sample {text}: write a percentage (10%) or a share (3/8: the third of eight)")
+
+    def has(self, name: str) -> bool:
+        """Whether a log is in the sample."""
+        at = crc32(name.encode("utf-8", "surrogateescape"))
+        return at % self.shares == self.share - 1 if self.shares else at % 10_000 < self.share * 100
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What to check and what to report.
 
+    `level`: QUICK reads no log, DEFAULT every batch's header and CRC, DEEP every record. `sample` leaves logs out.
     `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
-    `rules` are the codes to report, None for all.
+    `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
     """
 
     base_offset: int | None = None
     live: bool = False
+    level: str = DEFAULT
+    sample: Sample | None = None
+    jobs: int = 1
     rules: frozenset[str] | None = None
 
     def wants(self, finding: Finding) -> bool:

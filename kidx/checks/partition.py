@@ -5,31 +5,42 @@ It yields findings and says what it covered; it prints nothing and decides no ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import os
+import time
+from functools import cached_property
 
-from kidx.checks.index_alone import check_index, index_extent
-from kidx.checks.making import bounded
-from kidx.checks.options import Options
+from kidx.checks.account import Checked
+from kidx.checks.beside import TEXT_KINDS, check_snapshot, check_text_file, compare_snapshot
+from kidx.checks.making import bounded, finding
+from kidx.checks.options import DEEP, Options
+from kidx.checks.segment import SegmentChecked, check_lone_index, check_segment
 from kidx.checks.siblings import check_siblings
+from kidx.checks.stretch import Gap, LogFacts, Named
 from kidx.checks.surroundings import Surroundings
 from kidx.checks.targets import Target
-from kidx.checks.transaction_index import check_transaction_index, transaction_extent
-from kidx.errors import CannotRead, ChangedWhileRead, UsageError
-from kidx.evidence import list_directory
-from kidx.findings import Coverage, Finding
-from kidx.formats.indexes import TRANSACTION_INDEX
-from kidx.logdir.names import INDEX_OF_KIND, parse_file_name
-from kidx.logdir.tree import DataFile, Partition
+from kidx.checks.transactions import Replay, compare_index, open_transactions
+from kidx.errors import CannotRead, KidxError, WrongFormat
+from kidx.evidence import list_directory, read_file
+from kidx.findings import Finding
+from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_offset_checkpoint
+from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState, parse_snapshot
+from kidx.logdir.names import (
+    INDEX_OF_KIND,
+    LOG,
+    METADATA_SNAPSHOT,
+    PRODUCER_SNAPSHOT,
+    TRANSACTION,
+    PartitionName,
+    parse_file_name,
+)
+from kidx.logdir.tree import DataFile, Partition, Segment
 
+__all__ = ["Checked", "check_partition", "check_target"]
 
-@dataclass(slots=True)
-class Checked:
-    """What a check found, what it covered, and one sentence for everything it could not read. Picklable."""
-
-    findings: list[Finding] = field(default_factory=list)
-    coverage: Coverage = field(default_factory=Coverage)
-    unread: list[str] = field(default_factory=list)
+_DAY_MS = 86_400_000
+_COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+_SMALL_FILE_BYTES = 64 << 20
+_MARKS = ("clean_shutdown_mark", "lock")  # nothing is in them to check
 
 
 def check_target(target: Target, options: Options) -> Checked:
@@ -38,55 +49,243 @@ def check_target(target: Target, options: Options) -> Checked:
         partition = Partition(target.directory, list_directory(target.directory or "."))
     except CannotRead as e:
         if target.names is None:
-            return Checked(unread=[str(e)], coverage=Coverage(unreadable=1))
+            done = Checked()
+            done.cannot(target.directory, str(e))
+            return done
         partition = Partition(target.directory, [])  # its files may be readable all the same
     return check_partition(partition, options, target.names)
 
 
 def check_partition(partition: Partition, options: Options, names: dict[str, str] | None = None) -> Checked:
     """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
-    done = Checked()
-    surroundings = Surroundings(partition)
-    for file in partition.files if names is None else _asked_for(names, done):
-        _check_file(file, surroundings, options, done)
     if names is None:
-        done.findings += check_siblings(partition)
+        done = _PartitionCheck(partition, options).everything()
+    else:
+        done = _only(partition, options, names)
     done.findings = [f for f in done.findings if options.wants(f)]
     return done
 
 
-def _asked_for(names: dict[str, str], done: Checked) -> Iterator[DataFile]:
+def _only(partition: Partition, options: Options, names: dict[str, str]) -> Checked:
+    """Check some files of a directory: their segments are checked, and what was found in these files is kept."""
+    done = Checked()
+    known = {os.path.basename(file.path): file for file in partition.files}
     for name, path in names.items():
-        known = parse_file_name(name)
-        if known is not None:
-            yield DataFile(path, known)
-            continue
-        done.unread.append(f"{path}: none of Kafka's data files by its name, so not checked")
-        done.coverage.unreadable += 1
+        file = known.get(name)
+        if file is None:
+            parsed = parse_file_name(name)
+            if parsed is None:
+                done.cannot(path, f"{path}: none of Kafka's data files by its name, so not checked")
+                continue
+            file = DataFile(path, parsed)
+        part = _PartitionCheck(partition, options, path).one(DataFile(path, file.name))
+        part.findings = [f for f in part.findings if f.file == path]
+        done.add(part)
+    return done
 
 
-def _check_file(file: DataFile, surroundings: Surroundings, options: Options, done: Checked) -> None:
-    index_format = INDEX_OF_KIND.get(file.kind)
-    if index_format is None:
-        return
-    try:
-        with file.open() as evidence:
-            facts = surroundings.index_facts(file, options)
-            transactions = index_format is TRANSACTION_INDEX
-            extent = transaction_extent(evidence) if transactions else index_extent(evidence, index_format)
-            check = (
-                check_transaction_index(evidence, facts, extent)
-                if transactions
-                else check_index(evidence, index_format, facts, extent)
-            )
-            found = list(bounded(check))
-            if evidence.changed() and not options.live:
-                raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
-    except (CannotRead, UsageError) as e:
-        done.unread.append(str(e))
-        done.coverage.unreadable += 1
-        return
-    done.findings += found
-    done.coverage.files += 1
-    done.coverage.entries += extent.entries
-    done.coverage.bytes_checked += evidence.size
+class _PartitionCheck:
+    """The checks of one directory: first the files that others are held against, then segment after segment."""
+
+    def __init__(self, partition: Partition, options: Options, only: str | None = None) -> None:
+        self.partition, self.options = partition, options
+        self.surroundings = Surroundings(partition)
+        self.done = Checked(only=only)
+        self.snapshots: dict[int, tuple[DataFile, ProducerSnapshot]] = {}
+        self.epochs: list[EpochStart] = []
+        self.segments: list[SegmentChecked] = []
+
+    def everything(self) -> Checked:
+        """Check every file."""
+        for file in self.partition.files:
+            if file.kind == PRODUCER_SNAPSHOT:
+                self._snapshot(file)
+            elif file.kind in TEXT_KINDS:
+                self._text_file(file)
+            elif file.name.base_offset is None and file.kind not in _MARKS:
+                self._loose(file)
+        for segment in self.partition.all_segments:
+            if any(kind in segment.files for kind in (*INDEX_OF_KIND, LOG, METADATA_SNAPSHOT)):
+                self._segment(segment)
+        self._between_segments()
+        self._transactions()
+        self.done.findings += check_siblings(self.partition)
+        return self.done
+
+    def one(self, file: DataFile) -> Checked:
+        """Check one file, with the others of its segment."""
+        if file.kind == PRODUCER_SNAPSHOT:
+            self._snapshot(file)
+        elif file.kind in TEXT_KINDS:
+            self._text_file(file)
+        elif file.name.base_offset is None:
+            self._loose(file)
+        else:
+            key = (file.name.base_offset, file.name.state, file.name.tag)
+            siblings = (s for s in self.partition.all_segments if (s.base_offset, s.state, s.tag) == key)
+            segment = next(siblings, None) or Segment(self.partition.directory, *key)
+            segment.files[file.kind] = file
+            self._segment(segment)
+            self._between_segments()
+        return self.done
+
+    def _text_file(self, file: DataFile) -> None:
+        try:
+            data = read_file(file.path, _SMALL_FILE_BYTES)
+        except KidxError as e:
+            self.done.cannot(file.path, str(e))
+            return
+        self.done.cover(file.path, len(data))
+        found = list(bounded(check_text_file(file.path, file.kind, data)))
+        self.done.findings += found
+        if file.kind == "leader_epochs" and not found:
+            self.epochs = parse_leader_epochs(data)[0]
+
+    def _snapshot(self, file: DataFile) -> None:
+        try:
+            data = read_file(file.path, _SMALL_FILE_BYTES)
+        except KidxError as e:
+            self.done.cannot(file.path, str(e))
+            return
+        self.done.cover(file.path, len(data))
+        try:
+            snapshot = parse_snapshot(data)
+        except WrongFormat as e:
+            self.done.findings.append(finding("KX406", file.path, str(e), span=(0, len(data)), found=len(data)))
+            return
+        found = list(check_snapshot(file.path, snapshot, len(data)))
+        self.done.findings += found
+        if not found and not file.name.state and file.name.base_offset is not None:
+            self.snapshots[file.name.base_offset] = file, snapshot
+
+    def _loose(self, file: DataFile) -> None:
+        """A file of a segment whose name holds no base offset."""
+        base = 0 if file.kind == METADATA_SNAPSHOT else self.options.base_offset
+        if base is None:
+            self.done.cannot(file.path, f"{file.path}: its name holds no base offset; give one with --base-offset")
+        elif file.kind in INDEX_OF_KIND:
+            check_lone_index(file, self.surroundings.index_facts(file, self.options), self.options, self.done)
+        else:
+            segment = Segment(self.partition.directory, base, file.name.state)
+            segment.files[file.kind] = file
+            self._segment(segment)
+
+    def _segment(self, segment: Segment) -> None:
+        file = segment.file(LOG)
+        next_base = None if file is None or segment.state else self.surroundings.next_base_offset(segment.base_offset)
+        facts = LogFacts(
+            base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
+            next_base_offset=next_base,
+            epochs=tuple(zip(*self.epochs, strict=True)) if self.epochs and not segment.state else (),
+            wanted=self._wanted(),
+            future_ms=int(time.time() * 1000) + _DAY_MS,
+            deep=self.options.level == DEEP,
+        )
+        self.segments.append(check_segment(segment, self.surroundings, self.options, facts, self.done))
+
+    def _wanted(self) -> list[int]:
+        """The last offsets that producer snapshots name."""
+        return sorted({p.last_offset for _, s in self.snapshots.values() for p in s.producers if p.last_offset >= 0})
+
+    @cached_property
+    def compacted(self) -> bool:
+        """Whether a cleaner has been at work here: then missing offsets are no loss."""
+        name = self.partition.name
+        if name is not None and (name.topic in _COMPACTED_TOPICS or self._cleaner_knows(name)):
+            return True
+        return any(s.log is not None and s.log.compacted for s in self.segments)
+
+    def _cleaner_knows(self, name: PartitionName) -> bool:
+        try:
+            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"), _SMALL_FILE_BYTES)
+        except KidxError:
+            return False
+        return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])
+
+    def _living(self) -> list[SegmentChecked]:
+        return [s for s in self.segments if not s.segment.state and LOG in s.segment.files]
+
+    def _between_segments(self) -> None:
+        """Offsets missing inside logs and between them."""
+        if self.compacted:
+            return
+        before: int | None = None
+        for checked in self._living():
+            log, path, base = checked.log, checked.segment.files[LOG].path, checked.segment.base_offset
+            if before is not None and before < base:
+                self.done.findings.append(
+                    finding(
+                        "KX503",
+                        path,
+                        f"the segment begins with offset {base}; the one before it ends with {before - 1}",
+                        expected=before,
+                        found=base,
+                    )
+                )
+            if log is None:
+                before = None
+                continue
+            gaps = list(log.gaps)
+            if log.first_offset is not None and log.first_offset > base:
+                gaps.insert(0, Gap(0, base, log.first_offset - 1))
+            self.done.findings += bounded(_missing(path, gap) for gap in gaps)
+            end = base if log.last_offset is None else log.last_offset + 1
+            before = end if log.whole else None
+
+    def _transactions(self) -> None:
+        """Replay the markers of all segments in order, and hold indexes and snapshots against them."""
+        living = self._living()
+        if not living or any(s.log is None for s in living):
+            return
+        start = living[0].segment.base_offset
+        known = {p.producer_id: p.current_txn_first_offset for p in self._producers_at(start)}
+        replay = Replay(
+            {} if start == 0 else {p: o for p, o in known.items() if o >= 0} if start in self.snapshots else None
+        )
+        whole = all(s.log is not None and s.log.whole for s in living)
+        open_at: dict[int, dict[int, int]] = {}
+        named: dict[int, Named] = {}
+        for checked in living:
+            if checked.log is None:
+                continue
+            open_at[checked.segment.base_offset] = dict(replay.open)
+            aborted = replay.segment(checked.log.events)
+            index = checked.indexes.get(TRANSACTION)
+            entries = list(zip(*(v.tolist() for v in index.fields.values()), strict=True)) if index else []
+            slots = index.slots.tolist() if index is not None and index.slots is not None else []
+            if whole:
+                self.done.findings += bounded(
+                    compare_index(
+                        index.file.path if index else None,
+                        checked.segment.files[LOG].path,
+                        list(zip(slots, entries, strict=True)),
+                        aborted,
+                        compacted=self.compacted,
+                    )
+                )
+            named.update(checked.log.named)
+            if checked.log.last_offset is not None:
+                open_at[checked.log.last_offset + 1] = dict(replay.open)
+        if not whole:
+            return
+        self.done.findings += open_transactions(living[-1].segment.files[LOG].path, replay)
+        tells = replay.complete and not self.compacted
+        for offset, (file, snapshot) in self.snapshots.items():
+            there = open_at.get(offset) if tells else None
+            self.done.findings += bounded(compare_snapshot(file.path, offset, snapshot, named, there))
+
+    def _producers_at(self, offset: int) -> list[ProducerState]:
+        return self.snapshots[offset][1].producers if offset in self.snapshots else []
+
+
+def _missing(path: str, gap: Gap) -> Finding:
+    count = gap.last - gap.first + 1
+    what = f"offset {gap.first}" if count == 1 else f"offsets {gap.first} to {gap.last}"
+    return finding(
+        "KX306",
+        path,
+        f"{what} {'is' if count == 1 else 'are'} missing before the batch at byte {gap.position}",
+        span=(gap.position, gap.position + 8),
+        expected=gap.first,
+        found=gap.last + 1,
+    )

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from kidx.checks.catalogue import RULES
 from kidx.checks.options import Options
-from kidx.checks.partition import Checked, check_target
+from kidx.checks.account import Checked
+from kidx.checks.partition import check_target
 from kidx.checks.targets import Target
 from kidx.errors import CannotRead
 from kidx.findings import Finding
 from kidx.forks import run_forked
 
 
+_TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
+
+
 def check_all(
     targets: Iterable[Target | CannotRead],
     options: Options,
-    jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Checked:
     """Check every target; findings come sorted by file, position and rule, whatever process found them.
 
-    `progress` is told how many of how many targets are done.
+    Many targets are shared out among `options.jobs` processes; a few are checked in turn, with that many processes for
+    each large log. `progress` is told how many of how many targets are done.
     """
     whole = Checked()
     asked: list[Target] = []
@@ -31,7 +36,10 @@ def check_all(
             asked.append(target)
         else:
             add(whole, unreadable(str(target)))
-    for done, (_, checked) in enumerate(run_forked(partial(check_target, options=options), asked, jobs), 1):
+    shared_out = len(asked) >= _TARGETS_A_JOB * options.jobs
+    jobs = options.jobs if shared_out else 1
+    each = replace(options, jobs=1) if shared_out else options
+    for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
         add(whole, checked)
         if progress:
             progress(done, len(asked))
@@ -42,15 +50,14 @@ def check_all(
 def add(whole: Checked, part: Checked) -> None:
     """Add what a part found and covered to the whole."""
     # A fork's findings come with copies of the rule's text; the catalogue's own serves all of them.
-    whole.findings += [f._replace(broker=RULES[f.rule].broker) for f in part.findings]
-    whole.coverage.add(part.coverage)
-    whole.unread += part.unread
+    part.findings = [f._replace(broker=RULES[f.rule].broker) for f in part.findings]
+    whole.add(part)
 
 
 def unreadable(sentence: str) -> Checked:
     """What could not even be listed, as a result."""
-    checked = Checked(unread=[sentence])
-    checked.coverage.unreadable = 1
+    checked = Checked()
+    checked.cannot("", sentence)
     return checked
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import os
 from functools import cached_property, partial
 
 from kidx.checks.index_alone import UNKNOWN_STOP, IndexFacts
 from kidx.checks.options import Options
 from kidx.findings import NOTE, WARNING
-from kidx.logdir.names import base_offset_of
+from kidx.logdir.names import INDEX_OF_KIND, base_offset_of
 from kidx.logdir.tree import DataFile, Partition
 
 _MERGING = (".cleaned", ".swap")  # such a segment takes the place of several, so the next base bounds nothing
@@ -17,7 +16,7 @@ _MERGING = (".cleaned", ".swap")  # such a segment takes the place of several, s
 
 def is_tiered(file: DataFile) -> bool:
     """Whether a file lies in a tiered-storage cache (RemoteIndexCache), where no neighbour belongs to its segment."""
-    return file.name.base_offset is not None and "_" in os.path.basename(file.path)
+    return file.kind in INDEX_OF_KIND and bool(file.name.tag)
 
 
 class Surroundings:
@@ -45,7 +44,7 @@ class Surroundings:
         if is_tiered(file) or file.name.base_offset is None:
             return IndexFacts(base)
         next_base = None if file.name.state in _MERGING else self.next_base_offset(base)
-        return IndexFacts(base, next_base, partial(self._zero_tail, file, base))
+        return IndexFacts(base, next_base, partial(self.preallocation, file))
 
     def next_base_offset(self, base: int) -> int | None:
         """The base offset of the segment after the one at `base`, or None."""
@@ -57,11 +56,12 @@ class Surroundings:
         active = self.partition.active_segment
         return active is not None and active.base_offset == base
 
-    def _zero_tail(self, file: DataFile, base: int) -> tuple[str, str]:
-        """How grave preallocation is here, and why."""
+    def preallocation(self, file: DataFile) -> tuple[str, str]:
+        """How grave preallocation of a segment's file is here, and why."""
+        base = file.name.base_offset
         if file.name.state:
             return NOTE, f"the segment is in passing ({file.name.state})"
-        if self.is_active(base):
+        if base is not None and self.is_active(base):
             return NOTE, "this segment is active"
         if self.stopped_cleanly is None:
             return NOTE, UNKNOWN_STOP

@@ -1,0 +1,46 @@
+"""The account of a check: what it found, what it covered, what it could not read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kidx.findings import Coverage, Finding, Skipped
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a check found, what it covered, and one sentence for everything it could not read. Picklable.
+
+    With `only`, a path, nothing is counted but that file: its siblings are read to hold it against them.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+    unread: list[str] = field(default_factory=list)
+    only: str | None = None
+
+    def cover(self, path: str, checked_bytes: int, *, entries: int = 0, batches: int = 0) -> None:
+        """Count a file that was checked."""
+        if self.only in (None, path):
+            self.coverage.files += 1
+            self.coverage.bytes_checked += checked_bytes
+            self.coverage.entries += entries
+            self.coverage.batches += batches
+
+    def cannot(self, path: str, sentence: str) -> None:
+        """Note that a file, or something of it, could not be read."""
+        if self.only in (None, path):
+            self.unread.append(sentence)
+            self.coverage.unreadable += 1
+
+    def skip(self, path: str, why: str, skipped_bytes: int = 0, where: str = "") -> None:
+        """Note that a file, or something of it, was not checked."""
+        if self.only in (None, path):
+            self.coverage.skipped.append(Skipped(path + where, why))
+            self.coverage.bytes_skipped += skipped_bytes
+
+    def add(self, other: Checked) -> None:
+        """Add another account to this one."""
+        self.findings += other.findings
+        self.coverage.add(other.coverage)
+        self.unread += other.unread

@@ -1,0 +1,223 @@
+"""One segment: its indexes by themselves, its log, and each against the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from kidx.checks.account import Checked
+from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
+from kidx.checks.index_alone import IndexFacts, check_index, index_extent
+from kidx.checks.log import LogChecked, check_log
+from kidx.checks.making import bounded, finding
+from kidx.checks.options import QUICK, Options
+from kidx.checks.stretch import LogFacts
+from kidx.checks.surroundings import Surroundings
+from kidx.checks.transaction_index import check_transaction_index, transaction_extent
+from kidx.errors import CannotRead, ChangedWhileRead
+from kidx.evidence import Evidence
+from kidx.findings import Finding
+from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode
+from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIME
+from kidx.logdir.tree import DataFile, Segment
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import numpy as np
+
+
+class Index(NamedTuple):
+    """An index that was read: its entries' arrays without those that are damaged, None where too many are."""
+
+    file: DataFile
+    extent: Extent
+    size: int
+    slots: npt.NDArray[np.int64] | None
+    fields: dict[str, npt.NDArray[np.int64]]
+
+
+@dataclass(slots=True)
+class SegmentChecked:
+    """What is known of a segment when it has been checked; `log` is None where its log was not read."""
+
+    segment: Segment
+    indexes: dict[str, Index]
+    log: LogChecked | None = None
+
+
+def check_segment(
+    segment: Segment, surroundings: Surroundings, options: Options, log_facts: LogFacts, done: Checked
+) -> SegmentChecked:
+    """Check one segment's files into `done`. Indexes are read before the log, which a broker writes first."""
+    indexes = {}
+    for kind, index_format in INDEX_OF_KIND.items():
+        file = segment.file(kind)
+        if file is not None:
+            facts = surroundings.index_facts(file, options)
+            index = _read_index(file, index_format, facts, options, done)
+            if index is not None:
+                indexes[kind] = index
+    checked = SegmentChecked(segment, indexes)
+    file = segment.file(LOG) or segment.file(METADATA_SNAPSHOT)
+    if file is None:
+        for index in indexes.values():
+            done.skip(index.file.path, "no log beside it, so its entries were not checked against one")
+    elif options.level == QUICK:
+        _skip_log(file, "--quick reads no log", done)
+    elif options.sample is not None and not options.sample.has(_sample_name(file)):
+        _skip_log(file, "not in the sample", done)
+    else:
+        _check_log(file, checked, surroundings, options, log_facts, done)
+    return checked
+
+
+def check_lone_index(file: DataFile, facts: IndexFacts, options: Options, done: Checked) -> None:
+    """Check an index that belongs to no segment here."""
+    if _read_index(file, INDEX_OF_KIND[file.kind], facts, options, done) is not None:
+        done.skip(file.path, "no log beside it, so its entries were not checked against one")
+
+
+def _sample_name(file: DataFile) -> str:
+    """The partition and segment, so that replicas of a log are in the same sample wherever they lie."""
+    directory, name = os.path.split(file.path)
+    return os.path.join(os.path.basename(directory), name)
+
+
+def _skip_log(file: DataFile, why: str, done: Checked) -> None:
+    try:
+        done.skip(file.path, why, file.size())
+    except CannotRead as e:
+        done.cannot(file.path, str(e))
+
+
+def _read_index(
+    file: DataFile, index_format: IndexFormat, facts: IndexFacts, options: Options, done: Checked
+) -> Index | None:
+    transactions = index_format is TRANSACTION_INDEX
+    try:
+        with file.open() as evidence:
+            extent = transaction_extent(evidence) if transactions else index_extent(evidence, index_format)
+            check = (
+                check_transaction_index(evidence, facts, extent)
+                if transactions
+                else check_index(evidence, index_format, facts, extent)
+            )
+            found = list(bounded(check))
+            whole = file.name.base_offset is not None and options.level != QUICK
+            slots, fields = _sound_entries(evidence, index_format, facts, extent, found) if whole else (None, {})
+            if evidence.changed() and not options.live:
+                raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
+    except CannotRead as e:
+        done.cannot(file.path, str(e))
+        return None
+    done.findings += found
+    done.cover(file.path, evidence.size, entries=extent.entries)
+    return Index(file, extent, evidence.size, slots, fields)
+
+
+def _sound_entries(
+    evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent, found: list[Finding]
+) -> tuple[npt.NDArray[np.int64] | None, dict[str, npt.NDArray[np.int64]]]:
+    """Slots and fields of the entries that no finding is about; None where the rest is still out of order."""
+    import numpy as np
+
+    fields = decode(index_format, evidence.read(0, extent.entries * index_format.size), facts.base_offset)
+    sound = np.ones(extent.entries, bool)
+    for one in found:
+        if one.byte_start is not None and one.byte_end is not None:
+            sound[one.byte_start // index_format.size : -(-one.byte_end // index_format.size)] = False
+    slots = np.nonzero(sound)[0]
+    if not sound.all():
+        fields = {name: values[slots] for name, values in fields.items()}
+    if index_format is not TRANSACTION_INDEX and not _in_order(index_format, fields):
+        return None, {}
+    return slots, fields
+
+
+def _in_order(index_format: IndexFormat, fields: dict[str, npt.NDArray[np.int64]]) -> bool:
+    import numpy as np
+
+    falls = {name: np.diff(fields[name]) for name in (index_format.key, index_format.value)}
+    strict = falls.pop("offset") if index_format.kind == OFFSET else falls.pop("timestamp")
+    return bool((strict > 0).all()) and all(bool((values >= 0).all()) for values in falls.values())
+
+
+def _check_log(
+    file: DataFile,
+    checked: SegmentChecked,
+    surroundings: Surroundings,
+    options: Options,
+    facts: LogFacts,
+    done: Checked,
+) -> None:
+    offsets, times = _offset_entries(checked), _time_entries(checked)
+    try:
+        with file.open() as log:
+            if offsets is not None:
+                done.findings += bounded(_past_the_end(offsets, log))
+            result = check_log(log, facts, offsets, times, options.jobs)
+            if log.changed() and not options.live:
+                raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
+    except CannotRead as e:
+        done.cannot(file.path, str(e))
+        for index in checked.indexes.values():
+            done.skip(index.file.path, "its log could not be read, so its entries were not checked against it")
+        return
+    checked.log = result
+    if times is not None and result.whole:
+        result.findings += times.not_met()
+    result.findings += _max_timestamp_covered(file, checked, result)
+    found = few_or_counted(result.findings, "KX209")
+    active = surroundings.is_active(facts.base_offset)
+    severity, why = surroundings.preallocation(file)
+    for one in bounded(found):
+        if one.rule == "KX312":
+            one = one._replace(severity=severity, message=f"{one.message}: {why}")
+        if one.rule == "KX302" and options.live and active:
+            done.skip(file.path, "its end was being written when it was read")
+            continue
+        done.findings.append(one)
+    for sentence in result.too_large:
+        done.cannot(file.path, sentence)
+    done.cover(file.path, log.size - result.skipped_bytes, batches=result.batches)
+    for first, after in result.broken:
+        done.skip(file.path, "no batch can be read there", after - first, f": bytes {first}-{after - 1}")
+
+
+def _offset_entries(checked: SegmentChecked) -> OffsetEntries | None:
+    index = checked.indexes.get(OFFSET)
+    if index is None or index.slots is None:
+        return None
+    return OffsetEntries(index.file.path, index.slots, index.fields["offset"], index.fields["position"])
+
+
+def _time_entries(checked: SegmentChecked) -> TimeEntries | None:
+    index = checked.indexes.get(TIME)
+    if index is None or index.slots is None:
+        return None
+    return TimeEntries(index.file.path, index.slots, index.fields["offset"], index.fields["timestamp"])
+
+
+def _past_the_end(offsets: OffsetEntries, log: Evidence) -> Iterator[Finding]:
+    import numpy as np
+
+    for index in np.nonzero(offsets.positions >= log.size)[0].tolist():
+        yield offsets.past_the_end(index, log.size)
+
+
+def _max_timestamp_covered(file: DataFile, checked: SegmentChecked, log: LogChecked) -> Iterator[Finding]:
+    """A trimmed time index ends with the log's largest timestamp: it gets that entry when it is trimmed."""
+    index = checked.indexes.get(TIME)
+    if index is None or index.slots is None or index.extent.zero_tail_bytes or log.max_timestamp < 0:
+        return
+    last = int(index.fields["timestamp"][-1]) if len(index.slots) else -1
+    if last < log.max_timestamp and not index.extent.torn_bytes:
+        yield finding(
+            "KX207",
+            index.file.path,
+            f"its last timestamp is {last if last >= 0 else 'none'}; the log has {log.max_timestamp}",
+            expected=log.max_timestamp,
+            found=last,
+        )

@@ -1,0 +1,118 @@
+"""Transactions replayed from the log's markers, held against transaction indexes and producer snapshots.
+
+As ProducerStateManager does: a producer's first transactional batch since its last marker opens a transaction, a marker
+ends it, and an ABORT marker that ends one is worth an entry in the transaction index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kidx.checks.making import finding
+from kidx.checks.stretch import TransactionEvent
+from kidx.findings import Finding
+from kidx.formats.control import ABORT, COMMIT
+from kidx.formats.indexes import TRANSACTION_INDEX
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction; `first_offset` and `last_stable_offset` are None where the log does not tell."""
+
+    producer_id: int
+    first_offset: int | None
+    last_offset: int
+    last_stable_offset: int | None
+
+
+class Replay:
+    """The open transactions while a partition's segments go by in order; `complete` whether all of them are known."""
+
+    def __init__(self, open_transactions: dict[int, int] | None) -> None:
+        """`open_transactions`: first offsets by producer id, at the log's start; None where nobody knows."""
+        self.complete = open_transactions is not None
+        self.open = dict(open_transactions or {})
+        self.opened_at: dict[int, int] = {}
+
+    def segment(self, events: Sequence[TransactionEvent]) -> list[Aborted]:
+        """Let a segment's events go by; its ABORT markers' transactions, of which its index lists those with a start."""
+        aborted = []
+        for event in events:
+            if event.marker is None:
+                self.open.setdefault(event.producer_id, event.offset)
+            elif event.marker in (ABORT, COMMIT):
+                first = self.open.pop(event.producer_id, None)
+                if event.marker == ABORT:
+                    stable = min(self.open.values(), default=event.offset + 1) if self.complete else None
+                    aborted.append(Aborted(event.producer_id, first, event.offset, stable))
+        return aborted
+
+
+def compare_index(
+    index_path: str | None,
+    log_path: str,
+    entries: Sequence[tuple[int, tuple[int, ...]]],
+    aborted: Sequence[Aborted],
+    *,
+    compacted: bool,
+) -> Iterator[Finding]:
+    """Findings where a transaction index and its log's ABORT markers differ.
+
+    `entries` are the index's: slot and fields. A compacted log has lost batches, so its markers need no entry, and where
+    a transaction began cannot be told; an entry needs its marker all the same.
+    """
+    by_marker = {a.last_offset: a for a in aborted}
+    listed = set()
+    for slot, (_, producer, first, last, stable) in entries:
+        listed.add(last)
+        there = by_marker.get(last)
+        at = slot * TRANSACTION_INDEX.size
+        wrong = None
+        if there is None or there.producer_id != producer:
+            wrong = (
+                f"lists a transaction of producer {producer} aborted at offset {last}; the log has no such marker there"
+            )
+        elif not compacted and there.first_offset not in (None, first):
+            wrong = f"says the transaction aborted at {last} began at offset {first}; in the log it begins at {there.first_offset}"
+        elif not compacted and there.last_stable_offset not in (None, stable):
+            wrong = (
+                f"says that the last stable offset was {stable} when the marker at {last} was written; by the log it was "
+                f"{there.last_stable_offset}"
+            )
+        if wrong:
+            yield finding(
+                "KX402",
+                index_path or log_path,
+                f"entry {slot:,} {wrong}",
+                span=(at, at + TRANSACTION_INDEX.size),
+                slot=slot,
+                expected=there._asdict() if there else None,
+                found={
+                    "producer_id": producer,
+                    "first_offset": first,
+                    "last_offset": last,
+                    "last_stable_offset": stable,
+                },
+            )
+    if compacted:
+        return
+    for there in aborted:
+        if there.last_offset not in listed and there.first_offset is not None:
+            yield finding(
+                "KX401",
+                index_path or log_path,
+                f"the log has an ABORT marker of producer {there.producer_id} at offset {there.last_offset}, and "
+                + ("the transaction index does not list it" if index_path else "there is no transaction index"),
+                expected=there._asdict(),
+            )
+
+
+def open_transactions(log_path: str, replay: Replay) -> Iterator[Finding]:
+    """Notes about transactions that no marker ends."""
+    for producer, first in sorted(replay.open.items(), key=lambda item: item[1]):
+        yield finding(
+            "KX403",
+            log_path,
+            f"producer {producer} has a transaction open since offset {first}; read_committed consumers wait there",
+            found={"producer_id": producer, "first_offset": first},
+        )
