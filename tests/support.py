@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -41,6 +42,25 @@ def kidx(*args: object, cwd: Path | None = None, stdin: str | bytes | None = Non
         check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def kidx_here(*args: object) -> Ran:
+    """Run kidx in this process: much quicker, for tests with many runs. Its streams are bytes, as a process's are."""
+    from kidx.cli import main
+
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in streams)
+    try:
+        main([str(arg) for arg in args])
+    except SystemExit as ended:
+        printed = []
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            printed.append(stream.buffer.getvalue())  # type: ignore[attr-defined]
+        return Ran(int(ended.code or 0), *printed)
+    finally:
+        sys.stdout, sys.stderr = streams
+    raise AssertionError("main() always exits")
 
 
 def answers(fixture_set: Path, name: str) -> list[dict[str, str]]:

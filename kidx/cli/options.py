@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kidx.errors import CannotRead, UsageError
+from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
@@ -106,10 +106,8 @@ def paths_from(paths: tuple[str, ...], from_file: str | None) -> list[str]:
 
 
 def lines_of(path: str) -> Iterator[str]:
-    """Lines of a text file of arguments, `-` for standard input, without their ends."""
+    """Lines of a text file of arguments, `-` for standard input, without their ends; file names may hold any bytes."""
     from kidx.evidence import read_file
 
-    try:
-        yield from read_file(path).decode("utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise CannotRead(f"{path}: not text in UTF-8, and a list of lines is wanted") from None
+    for line in read_file(path).split(b"\n"):
+        yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")

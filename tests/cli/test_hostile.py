@@ -1,0 +1,157 @@
+"""Hostile input: random bytes, torn files, odd names, odd kinds of files. Always a documented status, never a bug."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from kidx.cli.exit_status import CLEAN, FINDINGS, UNREADABLE, USAGE
+from tests.support import FIXTURES, kidx, kidx_here
+
+SUFFIXES = (".index", ".timeindex", ".txnindex", ".log", ".snapshot", ".checkpoint")
+REAL = [
+    path.read_bytes()
+    for path in sorted((FIXTURES / "kafka-4.3.1/clean").rglob("*"))
+    if path.is_file() and path.suffix in SUFFIXES and 0 < path.stat().st_size < 20_000
+]
+
+
+def hostile_bytes(draw: random.Random) -> bytes:
+    """Random bytes of telling sizes, or a real file with some bytes changed, perhaps cut."""
+    if draw.random() < 0.4:
+        return draw.randbytes(draw.choice([0, 1, 7, 8, 9, 11, 12, 33, 34, 61, 100, 4096, 5000]))
+    data = bytearray(draw.choice(REAL))
+    for _ in range(draw.randrange(6)):
+        data[draw.randrange(len(data))] = draw.randrange(256)
+    return bytes(data[: draw.randrange(len(data) + 1)] if draw.random() < 0.3 else data)
+
+
+def hostile_tree(root: Path, count: int, seed: int) -> list[Path]:
+    """`count` such files, ten to a partition: any format's bytes under any format's name."""
+    draw = random.Random(seed)
+    made = []
+    for number in range(count):
+        directory = root / f"h-{number // 10}"
+        directory.mkdir(exist_ok=True)
+        base = draw.choice([number, number * 10**14, 2**63 - 1 - number])
+        path = directory / f"{base:020d}{draw.choice(SUFFIXES)}"
+        path.write_bytes(hostile_bytes(draw))
+        made.append(path)
+    return made
+
+
+@pytest.mark.parametrize(
+    "words", [["verify", "--jobs", "1", "--format", "jsonl"], ["stat"], ["dump", "--format", "jsonl"]], ids=" ".join
+)
+def test_ten_thousand_random_files_in_a_tree(tmp_path: Path, words: list[str]) -> None:
+    hostile_tree(tmp_path, 10_000 // 3, seed=len(words[0]))  # three commands, 10,000 files
+    ran = kidx_here(*words, tmp_path)
+    assert ran.status in (CLEAN, FINDINGS, UNREADABLE), ran.err[-2000:]
+    assert b"Traceback" not in ran.err
+    assert ran.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["dump"],
+        ["dump", "--format", "kafka"],
+        ["dump", "--hex"],
+        ["stat"],
+        ["verify", "--jobs", "1"],
+        ["lookup", "--trace-pages", "--search", "both"],
+        ["trace"],
+    ],
+    ids=" ".join,
+)
+def test_random_files_one_by_one(tmp_path: Path, words: list[str]) -> None:
+    for path in hostile_tree(tmp_path, 150, seed=7):
+        more = ["0", "4711", str(2**62), "-1"] if words[0] in ("lookup", "trace") else []
+        ran = kidx_here(*words, path, *more)
+        assert ran.status in (CLEAN, FINDINGS, USAGE, UNREADABLE), (words, path, path.read_bytes(), ran.err)
+        assert ran.status in (CLEAN, FINDINGS) or ran.err.strip(), (words, path)
+
+
+def test_odd_kinds_of_files_in_a_tree_do_not_stop_the_others(tmp_path: Path) -> None:
+    partition = tmp_path / "odd-0"
+    partition.mkdir()
+    good = FIXTURES / "kafka-4.3.1/clean/pages13-0/00000000000000000000.index"
+    (partition / "00000000000000000009.index").write_bytes(good.read_bytes())
+    os.mkfifo(partition / "00000000000000000001.index")
+    (partition / "00000000000000000002.index").mkdir()
+    (partition / "00000000000000000003.index").symlink_to("nowhere")
+    ran = kidx("verify", "--format", "jsonl", "--jobs", "1", tmp_path)
+    assert ran.status == UNREADABLE
+    assert ran.rows[-1]["unreadable"] >= 2
+    assert ran.rows[-1]["entries"] > 0
+    assert b"00000000000000000001.index: it is a FIFO" in ran.err
+    assert b"00000000000000000003.index: no such file" in ran.err
+
+
+@pytest.mark.parametrize("command", ["dump", "stat", "verify"])
+def test_names_of_any_bytes(tmp_path: Path, command: str) -> None:
+    directory = os.fsencode(tmp_path) + b"/\xff\x1b[31m\n-0"
+    os.mkdir(directory)
+    path = directory + b"/00000000000000000000.index"
+    Path(os.fsdecode(path)).write_bytes(b"\0\0\0\1\0\0\0\2" * 2)
+    for form in ("text", "jsonl", "csv"):
+        ran = kidx(command, "--format", form, os.fsdecode(path))
+        assert ran.status in (CLEAN, FINDINGS)
+        ran.out.decode("utf-8")
+        if form == "text":
+            assert b"\x1b" not in ran.out + ran.err
+        if form == "jsonl":
+            assert ran.rows
+    # A line of --from-file cannot hold a line break, but a pattern can stand for one.
+    listed = kidx(command, "--format", "jsonl", "--from-file", "-", stdin=path.replace(b"\n", b"?") + b"\n")
+    assert listed.rows == kidx(command, "--format", "jsonl", os.fsdecode(path)).rows
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["dump", "orders.index"], USAGE, "its name holds no base offset"),
+        (["dump", "missing.index"], UNREADABLE, "no such file or directory"),
+        (["dump", "00000000000000000009.index"], UNREADABLE, "no such file or directory"),
+        (["dump", "99999999999999999999.index"], USAGE, "beyond any offset"),
+        (["dump", "--base-offset", str(2**63), "x.index"], USAGE, "--base-offset"),
+        (["dump", "--base-offset", "-1", "x.index"], USAGE, "--base-offset"),
+        (["dump", "-"], USAGE, "--kind"),
+        (["dump"], USAGE, "no path given"),
+        (["dump", "--head", "x", "00000000000000000000.index"], USAGE, "--head"),
+        (["lookup"], USAGE, "FILE"),
+        (["lookup", "00000000000000000000.index"], USAGE, "no target"),
+        (["lookup", "00000000000000000000.index", "seven"], USAGE, "'seven'"),
+        (["lookup", "00000000000000000000.index", str(2**63)], USAGE, "64 bits"),
+        (["verify", "nowhere"], UNREADABLE, "nowhere"),
+        (["verify", "--select", "KX999", "."], USAGE, "KX999"),
+        (["stat", "00000000000000000009.index"], UNREADABLE, "no such file or directory"),
+        (["explain", "KX999"], USAGE, "KX999"),
+        (["nonsense"], USAGE, "nonsense"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_arguments_are_refused_in_a_sentence(tmp_path: Path, words: list[str], status: int, said: str) -> None:
+    there = ("00000000000000000000.index", "99999999999999999999.index", "orders.index")
+    for name in there:
+        (tmp_path / name).write_bytes(b"\0\0\0\1\0\0\0\2")
+    ran = kidx(*words, cwd=tmp_path)
+    assert ran.status == status, ran
+    assert said.encode() in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(there)
+
+
+def test_color_only_where_it_is_wanted(tmp_path: Path) -> None:
+    index = tmp_path / "00000000000000000000.index"
+    index.write_bytes(b"\0\0\0\5\0\0\0\5\0\0\0\1\0\0\0\1")
+    plain = kidx("verify", index)
+    assert plain.status == FINDINGS
+    assert b"\x1b[" not in plain.out  # a pipe
+    assert b"\x1b[" in kidx("verify", "--color", "always", index, NO_COLOR="1").out
+    assert b"\x1b[" not in kidx("verify", "--color", "never", index).out
+    coloured = kidx("verify", "--color", "always", index).out
+    assert re.sub(rb"\x1b\[[0-9;]*m", b"", coloured) == plain.out
