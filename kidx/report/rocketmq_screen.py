@@ -86,3 +86,27 @@ def _pull_lines(row: Row) -> Iterator[str]:
 
 def _count(count: int, one: str) -> str:
     return f"{count} {one}{'' if count == 1 else 's'}"
+
+
+def show_replicas(table: Table, out: IO[str] | None = None) -> None:
+    """Rows of kidx.difference.v1 between a master's and a slave's store, and what the summary says of the lag."""
+    out = out or sys.stdout
+    said = table.summary or {}
+    lag, same = said["lag_bytes"], said["same_up_to"]
+    rows = list(_rows(table))
+    parted = any(row["what"] == "commit_log_bytes" for row in rows)
+    verdict = f"they part at {same}" if parted else f"the same up to {same}, the slave's end"
+    out.write(f"commit logs: {verdict} ({said['compared_bytes']} bytes compared)\n")
+    behind = f"{lag} bytes behind" if lag >= 0 else f"{-lag} bytes ahead of its master"
+    out.write(f"  master ends at {said['master_end']}, slave at {said['slave_end']}: {behind}\n")
+    below = said["slave_suggested_below"]
+    if below is not None:
+        has = "has all of that" if said["slave_end"] >= below else f"lacks {below - said['slave_end']} bytes of that"
+        out.write(
+            f"  with {said['memory_bytes']} bytes in memory the master suggests the slave for messages that start "
+            f"below {below}; the slave {has}\n"
+        )
+    for row in rows:
+        where = f" at {row['where']}" if row["where"] else ""
+        note = "" if row["allowed"] else "   NOT between healthy replicas"
+        out.write(f"  {row['what']}{where}: master {row['left']}, slave {row['right']}{note}\n")

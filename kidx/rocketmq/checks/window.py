@@ -110,8 +110,9 @@ def wrong_bodies(data: Bytes, parts: Parts) -> Iterator[tuple[int, int]]:
         if (found := crc32(view[begin:end]) & 0x7FFFFFFF) != stored[i] and end > begin:
             yield i, found
 
+
+def wrong_property_crcs(data: Bytes, parts: Parts) -> Iterator[tuple[int, int, int]]:
     """(message, CRC stored, CRC found) where the CRC property of 5.2+ is wrong; those without one are passed over."""
-    """(message, CRC stored, CRC found) where the CRC property of 5.2+ is wrong; messages without one are passed over."""
     tail = parts.start + parts.size - CRC_PROPERTY_BYTES
     may = np.flatnonzero((tail >= parts.properties) & parts.whole)
     if not len(may):

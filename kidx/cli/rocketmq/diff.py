@@ -1,0 +1,76 @@
+"""`kidx rocketmq diff`: a slave's commit log against its master's."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli.options import format_option
+from kidx.cli.rocketmq.options import broker_options, open_asked
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kidx rocketmq diff master/store slave/store
+  kidx rocketmq diff master/store slave/store --memory 3435973836 --format jsonl
+
+Exit status: 0 the slave's log is its master's as far as it goes, 1 it is not, 3 a store could not be read."""
+)
+@click.argument("master")
+@click.argument("slave")
+@click.option("--memory", type=click.IntRange(0, 2**63 - 1), help="Bytes that the master counts as in memory.")
+@click.option("--physical-memory", type=click.IntRange(0, 2**63 - 1), help="The machine's; the ratio makes --memory.")
+@broker_options
+@format_option()
+def command(
+    master: str,
+    slave: str,
+    memory: int | None,
+    physical_memory: int | None,
+    config: str | None,
+    commit_log: tuple[str, ...],
+    broker_version: str | None,
+    form: str,
+) -> int:
+    """Compare MASTER's and SLAVE's stores: where their commit logs part, how far the slave lags.
+
+    With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
+    slave has what such a consumer asks for.
+    """
+    from kidx.cli import exit_status
+    from kidx.errors import UsageError
+    from kidx.report.table import BOOL, TEXT, TREE, Column, Table
+    from kidx.rocketmq.replicas import Difference, compare, queue_differences
+
+    if commit_log:
+        raise UsageError("diff reads two stores, so --commit-log does not say whose it is")
+    left = open_asked(master, config, (), broker_version)
+    right = open_asked(slave, config, (), broker_version)
+    found: list[Difference] = []
+    compared = compare(left, right, found)
+    if not (left.layout.rocksdb or right.layout.rocksdb):
+        found += queue_differences(left, right)
+    if memory is None and physical_memory is not None:
+        memory = int(physical_memory * (left.config.in_memory_ratio / 100.0))
+    lag = compared.master_end - compared.slave_end
+    status = exit_status.CLEAN if all(d.allowed for d in found) else exit_status.FINDINGS
+    summary = {
+        "schema": "kidx.summary.v1",
+        **compared._asdict(),
+        "lag_bytes": lag,
+        "memory_bytes": memory,
+        "slave_suggested_below": None if memory is None else max(0, compared.master_end - memory),
+        "exit_status": status,
+    }
+    kinds = {"what": TEXT, "where": TEXT, "left": TREE, "right": TREE, "allowed": BOOL}
+    columns = [Column(name, kind) for name, kind in kinds.items()]
+    table = Table("kidx.difference.v1", columns, found, summary)
+    if form == "text":
+        from kidx.report.rocketmq_screen import show_replicas
+
+        show_replicas(table)
+    else:
+        from kidx.report.render import render
+
+        render(table, form)
+    return status
