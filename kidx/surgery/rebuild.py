@@ -131,7 +131,7 @@ def _breaks_off(recovered: Recovered, size: int) -> str:
     left = size - recovered.valid_bytes
     return (
         f"the log breaks off at byte {recovered.valid_bytes}: {recovered.broken}; indexed up to there "
-        f"({recovered.batches:,} batches), the {left:,} bytes after it left alone (recovery would cut them off)"
+        f"({recovered.batches:,} batches), the {left:,} bytes after it left alone (a broker may cut them off)"
     )
 
 

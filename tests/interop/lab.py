@@ -1,0 +1,188 @@
+"""A real Kafka for tests: its jars from Maven Central, a broker on loopback, and Java programs that answer lines.
+
+Needs java, javac and mvn. What is fetched and compiled stays in a cache directory: $KIDX_INTEROP_CACHE, or
+~/.cache/kidx-interop.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+HERE = Path(__file__).resolve().parent
+CACHE = Path(os.environ.get("KIDX_INTEROP_CACHE", Path.home() / ".cache" / "kidx-interop"))
+KAFKA = "4.3.1"
+_JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_START_SECONDS = 120
+# slf4j-simple, so that a broker says on standard error what it does; 3.x brings another logger, which wants files.
+_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
+<version>1</version><dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>{without}</dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{version}</version>{without}</dependency>
+<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
+</dependencies></project>"""
+_WITHOUT = """<exclusions><exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId></exclusion>
+<exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-log4j12</artifactId></exclusion></exclusions>"""
+
+
+def class_path(version: str = KAFKA, *sources: Path) -> str:
+    """Kafka's jars of a version, and our own Java sources compiled against them."""
+    home = CACHE / f"kafka-{version}"
+    jars = home / "jars"
+    if not jars.is_dir():
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "pom.xml").write_text(_POM.format(version=version, without=_WITHOUT))
+        fetched = home / f"fetching-{os.getpid()}"
+        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={fetched}"]
+        subprocess.run(command, cwd=home, check=True, stdout=subprocess.DEVNULL)
+        fetched.rename(jars)  # whole or not at all: an interrupted fetch leaves nothing that looks complete
+    if not sources:
+        return f"{jars}/*"
+    classes = home / "classes"
+    classes.mkdir(exist_ok=True)
+    for source in sources:
+        made = classes / (source.stem + ".class")
+        if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", classes, source], check=True)
+    return f"{classes}:{jars}/*"
+
+
+class Program:
+    """A Java program of ours that answers lines: `ask` sends fields between tabs and gives the answer's fields."""
+
+    def __init__(self, source: Path, *args: str, version: str = KAFKA) -> None:
+        command = [*_JAVA, "-cp", class_path(version, source), source.stem, *args]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def ask(self, *fields: object) -> list[str]:
+        """The answer's fields. Raises RuntimeError where the program says error."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write("\t".join(map(str, fields)) + "\n")
+        self._process.stdin.flush()
+        status, *answer = self._process.stdout.readline().rstrip("\n").split("\t")
+        if status != "ok":
+            raise RuntimeError(f"{fields[0]}: {' '.join(answer) or 'the program ended'}")
+        return answer
+
+    def close(self) -> None:
+        """End the program."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        self._process.stdout.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Broker:
+    """A broker and controller in one (KRaft) with its log dir in `root/data`; started and stopped as often as wanted.
+
+    Used in a `with`, it is killed at the end if it still runs. `properties` override those below.
+    """
+
+    def __init__(self, root: Path, version: str = KAFKA, **properties: object) -> None:
+        self.root, self.version, self.data = root, version, root / "data"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client: Program | None = None
+        self._starts = 0
+        ports = _free_ports(2)
+        self._server = f"127.0.0.1:{ports[0]}"
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{ports[1]}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listeners": f"PLAINTEXT://{self._server},CONTROLLER://127.0.0.1:{ports[1]}",
+            "advertised.listeners": f"PLAINTEXT://{self._server}",
+            "log.dirs": self.data,
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 1,
+            "log.retention.ms": -1,
+            "auto.create.topics.enable": "false",
+        } | {name.replace("_", "."): value for name, value in properties.items()}
+        root.mkdir(parents=True, exist_ok=True)
+        self._settings = root / "server.properties"
+        self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+
+    def start(self) -> Program:
+        """Start it and wait until it answers; the client to ask."""
+        jars = class_path(self.version)
+        if not (self.data / "meta.properties").exists():
+            format_it = ["kafka.tools.StorageTool", "format", "-t", "a2lkeC1pbnRlcm9wLWxhYg", "-c", self._settings]
+            subprocess.run([*_JAVA, "-cp", jars, *format_it], check=True, capture_output=True)
+        self._starts += 1
+        with self._log_file.open("wb") as log:
+            command = [*_JAVA, "-Xmx600m", "-cp", jars, "kafka.Kafka", str(self._settings)]
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        self._client = Program(HERE / "KafkaClient.java", self._server, version=self.version)
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                self._client.ask("ping")
+            except RuntimeError:
+                time.sleep(0.5)
+            else:
+                return self._client
+        raise RuntimeError(f"the broker did not come up:\n{self.said()[-3000:]}")
+
+    @property
+    def _log_file(self) -> Path:
+        return self.root / f"start-{self._starts}.log"
+
+    def said(self) -> str:
+        """What it has logged since its last start."""
+        return self._log_file.read_text(errors="replace")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Stop it: cleanly, or as `how` says."""
+        if self._client:
+            self._client.close()
+            self._client = None
+        if self._process:
+            process, self._process = self._process, None
+            process.send_signal(how)
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise RuntimeError("the broker did not stop within a minute") from None
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop(signal.SIGKILL)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def scratch_copy(source: Path, target: Path) -> Path:
+    """A writable copy of a directory: several of Kafka's classes open what they read for writing."""
+    shutil.copytree(source, target)
+    for path in [target, *target.rglob("*")]:
+        path.chmod(path.stat().st_mode | 0o600 | (0o100 if path.is_dir() else 0))
+    return target
