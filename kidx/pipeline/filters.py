@@ -56,7 +56,7 @@ class Conditions:
 
 
 def conditions_from(options: Mapping[str, str], columns: Collection[str]) -> Conditions:
-    """Conditions given as options: topic and partition as comma lists, the ranged columns as LEAST..MOST, both included.
+    """Conditions given as options: topic and partition as comma lists, ranged columns as LEAST..MOST, both included.
 
     Either side of a range may be left out. Raises UsageError for what cannot be understood, or names no column.
     """

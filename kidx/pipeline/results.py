@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
-from kidx.checks.partition import Checked
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.replicas import BucketSum

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kidx.checks.account import Checked
 from kidx.checks.options import Options
-from kidx.checks.partition import Checked
 from kidx.checks.run import add, finish, unreadable
 from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.facts import SegmentFacts
