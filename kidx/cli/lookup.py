@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli.options import base_offset_option, format_option, iso_option
+from kidx.cli import exit_status
+from kidx.cli.options import TakesNegativeNumbers, base_offset_option, format_option, iso_option
 from kidx.cli.search_options import (
     index_kind_option,
     index_search_options,
+    log_read_options,
     page_size_option,
     search_option,
     targets_from_option,
 )
+
+if TYPE_CHECKING:
+    from kidx.report.table import Table
 
 _EXAMPLES = """
 \b
@@ -22,18 +28,21 @@ Examples:
   kidx lookup orders-3/00000000000000000000.timeindex 2026-01-31T12:00:00Z --search both
   seq 1 1000 | kidx lookup orders-3/00000000000000000000.index - --format jsonl
   kidx lookup orders-3/00000000000000000000.txnindex --fetch-from 0 --fetch-to 500
+  kidx lookup orders-3 --offset 4119003 --isolation read_committed
+  kidx lookup orders-3/00000000000000000000.log --timestamp 2026-01-31T12:00:00Z --start 500
 """
 
 
 @click.command(
     epilog=_EXAMPLES,
     short_help="Search as a broker does, and show the way there.",
-    context_settings={"ignore_unknown_options": True},  # so that a target may be negative
+    cls=TakesNegativeNumbers,
 )
 @click.argument("path", metavar="FILE")
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @search_option("warm")
 @index_search_options
+@log_read_options
 @click.option("--trace-pages", is_flag=True, help="Show every probe and the pages it touches.")
 @page_size_option
 @targets_from_option
@@ -41,25 +50,17 @@ Examples:
 @base_offset_option
 @format_option()
 @iso_option
-def command(
-    path: str, kind: str | None, base_offset: int | None, form: str, iso: bool, trace_pages: bool, **asked: Any
-) -> None:
-    """Search FILE, an index, for each TARGET as Kafka does.
+def command(path: str, form: str, iso: bool, **asked: Any) -> int:
+    """Search FILE, an index, for each TARGET as Kafka does; or read a segment (.log) or a partition (its directory).
 
     A target is an offset; in a time index a time, in epoch milliseconds or ISO 8601; with --by value a position (in a
     time index an offset). `-` reads targets from standard input. OffsetIndex.fetchUpperBoundOffset(position, size) is
     `--by value --bound upper` with the sum of the two. A transaction index takes --fetch-from and --fetch-to.
-    """
-    from kidx.cli.lookup_index import aborted_lookup, slot_lookup
-    from kidx.evidence import open_evidence
-    from kidx.logdir.names import index_format_of
 
-    index_format = index_format_of(path, kind)
-    with open_evidence(path) as evidence:
-        if index_format.relative:
-            table = slot_lookup(evidence, index_format, base_offset, trace_pages, iso, **asked)
-        else:
-            table = aborted_lookup(evidence, **asked)
+    A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
+    """
+    with ExitStack() as opened:
+        table, status = _look_up(path, asked, iso, opened)
         if form == "text":
             from kidx.report.lookup_screen import show
 
@@ -68,3 +69,21 @@ def command(
             from kidx.report.render import render
 
             render(table, form, iso=iso)
+    return status
+
+
+def _look_up(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) -> tuple[Table, int]:
+    """The rows and the exit status; rows of an index come while it is open."""
+    if asked["offset"] is not None or asked["timestamp"] is not None:
+        from kidx.cli.lookup_log import look_up_log
+
+        return look_up_log(path, **asked)
+    from kidx.cli.lookup_index import aborted_lookup, slot_lookup
+    from kidx.evidence import open_evidence
+    from kidx.logdir.names import index_format_of
+
+    index_format = index_format_of(path, asked["kind"])
+    evidence = opened.enter_context(open_evidence(path))
+    if index_format.relative:
+        return slot_lookup(evidence, index_format, iso=iso, **asked), exit_status.CLEAN
+    return aborted_lookup(evidence, **asked), exit_status.CLEAN

@@ -32,6 +32,7 @@ class Question(NamedTuple):
 def slot_lookup(
     evidence: Evidence,
     index_format: IndexFormat,
+    *,
     base_offset: int | None,
     trace_pages: bool,
     iso: bool,
@@ -120,7 +121,7 @@ def _probe(index: IndexReader, slot: int, number: int, target: int, page_bytes: 
     }
 
 
-def aborted_lookup(evidence: Evidence, fetch_from: int | None, fetch_to: int | None, **asked: Any) -> Table:
+def aborted_lookup(evidence: Evidence, *, fetch_from: int | None, fetch_to: int | None, **asked: Any) -> Table:
     """kidx.aborted_lookup.v1: the aborted transactions that a fetch overlaps. Raises UsageError without a fetch."""
     from kidx.lookup.aborted import collect_aborted, read_transactions
 

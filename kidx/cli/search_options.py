@@ -64,3 +64,26 @@ def index_search_options(f: F) -> F:
     ):
         f = option(f)
     return f
+
+
+def log_read_options(f: F) -> F:
+    """What a segment or partition is asked: --offset or --timestamp, and how a consumer would."""
+    for option in (
+        click.option(
+            "--max-bytes", type=click.IntRange(0), help="With --offset: the slice that a fetch of that size gets."
+        ),
+        click.option(
+            "--isolation",
+            type=click.Choice(["read_uncommitted", "read_committed"]),
+            help="Say whether a consumer of this isolation sees the record.",
+        ),
+        click.option("--start", type=click.IntRange(0), help="With --timestamp: no record before this offset."),
+        click.option(
+            "--timestamp",
+            metavar="TIME",
+            help="Log: the first record at or past this time; a partition's end -1, start -2, latest time -3.",
+        ),
+        click.option("--offset", type=click.IntRange(0, 2**63 - 1), help="Log: the batch and record at this offset."),
+    ):
+        f = option(f)
+    return f

@@ -7,26 +7,27 @@ Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByT
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from kidx.errors import CannotRead
+from kidx.errors import CannotRead, WrongFormat
 from kidx.evidence import exists, read_file
 from kidx.formats.batches import Batch
-from kidx.logdir.names import LOG, PRODUCER_SNAPSHOT, TRANSACTION
+from kidx.logdir.names import PRODUCER_SNAPSHOT, TRANSACTION
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.segment import FoundBatch, FoundTime, SegmentReader
+from kidx.lookup.segment import FoundTime, SegmentReader
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3  # ListOffsetsRequest's special timestamps
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
-class Read(NamedTuple):
-    """A read over a partition; `why` says why there is no batch, None where there is one."""
+class Listed(NamedTuple):
+    """What ListOffsets answers: `found` is None where there is no answer, `why` says why, `segment` was searched."""
 
-    segment: Segment
-    found: FoundBatch
+    segment: Segment | None
+    found: FoundTime | None
+    bytes_walked: int
     why: str | None
 
 
@@ -42,7 +43,6 @@ class PartitionReader:
         self.partition, self.segments = partition, partition.segments
         if not self.segments:
             raise CannotRead(f"{partition.directory}: there is no segment in it (no .log file)")
-        self.troubles: list[str] = []
 
     @cached_property
     def start_offset(self) -> int:
@@ -101,20 +101,53 @@ class PartitionReader:
                 return segment
         return None
 
-    def segment_of_largest_time(self) -> tuple[Segment, int, int] | None:
+    def segment_of_largest_time(self) -> tuple[Segment, int, int]:
         """The first segment with the partition's largest timestamp, that timestamp, and the offset beside it."""
-        best: tuple[Segment, int, int] | None = None
+        largest = []
         for segment in self.segments:
             with SegmentReader(segment) as reader:
-                timestamp, offset = reader.largest_timestamp(active=self.active(segment))
-            if best is None or timestamp > best[1]:
-                best = segment, timestamp, offset
-        return best
+                largest.append((segment, *reader.largest_timestamp(active=self.active(segment))))
+        return max(largest, key=lambda found: found[1])
 
-    def special(self, timestamp: int, isolation: str | None) -> FoundTime:
-        """ListOffsets of LATEST or EARLIEST: an offset without a timestamp, and the leader epoch there."""
-        offset = self.start_offset if timestamp == EARLIEST else self.fetch_end(isolation)
-        return FoundTime(0, -1, offset, self._epoch_of(offset, latest=timestamp == LATEST))
+    def list_offsets(
+        self,
+        timestamp: int,
+        start: int | None = None,
+        isolation: str | None = None,
+        watch: Callable[[SegmentReader], None] | None = None,
+    ) -> Listed:
+        """The broker's ListOffsets: the first record at or past a time (and `start`), or LATEST, EARLIEST and so on.
+
+        Only the first segment that reaches the time is searched, as there. `watch` gets its reader when that is done.
+        """
+        if timestamp in (LATEST, EARLIEST):
+            offset = self.start_offset if timestamp == EARLIEST else self.fetch_end(isolation)
+            epoch = self._epoch_of(offset, latest=timestamp == LATEST)
+            return Listed(None, FoundTime(0, -1, offset, epoch), 0, None)
+        if timestamp == MAX_TIMESTAMP:
+            segment, largest, offset = self.segment_of_largest_time()
+            with SegmentReader(segment) as reader:
+                found = reader.find_timestamp_from(largest, offset)
+                if watch:
+                    watch(reader)
+            return self._listed(segment, found, isolation)
+        in_time = self.segment_of_time(timestamp)
+        if in_time is None:
+            return Listed(None, None, 0, "no segment has a timestamp so late")
+        with SegmentReader(in_time) as reader:
+            found = reader.find_by_timestamp(timestamp, max(self.start_offset, start or 0))
+            if watch:
+                watch(reader)
+        return self._listed(in_time, found, isolation)
+
+    def _listed(self, segment: Segment, found: FoundTime, isolation: str | None) -> Listed:
+        if found.offset is None:
+            return Listed(segment, None, found.bytes_walked, "the segment that reaches this time has no such record")
+        end = self.fetch_end(isolation)
+        if found.offset >= end:
+            why = f"offset {found.offset} is withheld: consumers can read up to {end}"
+            return Listed(segment, None, found.bytes_walked, why)
+        return Listed(segment, found, found.bytes_walked, None)
 
     def _epoch_of(self, offset: int, *, latest: bool) -> int | None:
         from kidx.formats.checkpoints import parse_leader_epochs
@@ -148,7 +181,6 @@ class PartitionReader:
         return ongoing
 
     def _snapshot(self) -> tuple[int, dict[int, int]]:
-        from kidx.errors import WrongFormat
         from kidx.formats.producer_snapshot import parse_snapshot
 
         for segment in reversed(self.partition.all_segments):
@@ -157,8 +189,9 @@ class PartitionReader:
                 continue
             try:
                 snapshot = parse_snapshot(read_file(file.path))
-            except WrongFormat as e:
-                self.troubles.append(str(e))
+            except WrongFormat:
+                continue
+            if not snapshot.crc_ok:  # a broker deletes such a file and takes the one before it
                 continue
             producers = snapshot.producers
             ongoing = {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}

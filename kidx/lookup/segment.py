@@ -8,6 +8,7 @@ pread and only the batches in question are decoded: no numpy.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -39,6 +40,9 @@ class FoundBatch(NamedTuple):
     batch: Batch | None
     base_offset: int
     record: Record | None
+
+
+NOT_FOUND = FoundBatch(-1, 0, 0, None, -1, None)
 
 
 class FoundTime(NamedTuple):
@@ -90,15 +94,12 @@ class SegmentReader:
         """LogSegment.translateOffset: the first batch whose last offset is at or past the target."""
         slot, position = self._start_of(target)
         walked = walk(self.log, position)
-        for batch in walked:
-            self._log_spans.append((batch.position, batch.position + min(HEADER_BYTES, batch.size)))
+        for batch in self._headers(walked):
             if batch.last_offset >= target:
-                self._log_spans.append((batch.position, batch.next_position))
                 records = self._records(batch)
                 record = next((r for r in records if r.offset >= target), None)
                 base_offset = first_offset(self.log, batch)
                 return FoundBatch(slot, position, walked.bytes_walked, batch, base_offset, record)
-        self._note_ending(walked)
         return FoundBatch(slot, position, walked.bytes_walked, None, -1, None)
 
     def find_by_timestamp(self, timestamp: int, start: int) -> FoundTime:
@@ -108,16 +109,13 @@ class SegmentReader:
         """
         _, position = self._start_of(max(self._offset_before(timestamp), start))
         walked = walk(self.log, position)
-        for batch in walked:
-            self._log_spans.append((batch.position, batch.position + min(HEADER_BYTES, batch.size)))
+        for batch in self._headers(walked):
             if batch.max_timestamp < timestamp:
                 continue
-            self._log_spans.append((batch.position, batch.next_position))
             for record in self._records(batch):
                 if record.timestamp >= timestamp and record.offset >= start:
                     epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
                     return FoundTime(walked.bytes_walked, record.timestamp, record.offset, epoch)
-        self._note_ending(walked)
         return FoundTime(walked.bytes_walked, None, None, None)
 
     def find_timestamp_from(self, timestamp: int, offset: int) -> FoundTime:
@@ -126,13 +124,12 @@ class SegmentReader:
         """
         _, position = self._start_of(offset)
         walked = walk(self.log, position)
-        for batch in walked:
+        for batch in self._headers(walked):
             if batch.max_timestamp == timestamp:
                 epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
                 for record in self._records(batch):
                     if record.timestamp == timestamp:
                         return FoundTime(walked.bytes_walked, timestamp, record.offset, epoch)
-        self._note_ending(walked)
         return FoundTime(walked.bytes_walked, None, None, None)
 
     def slice(self, found: Batch, max_bytes: int) -> Slice:
@@ -211,7 +208,18 @@ class SegmentReader:
         self._touched.setdefault(kind, []).extend(probed for probed, _ in recorder.probes)
         return slot
 
+    def _headers(self, walked: Walk) -> Iterator[Batch]:
+        """The batches of a walk, noting which bytes it touches, and what ends it if not the log's end."""
+        for batch in walked:
+            self._log_spans.append((batch.position, batch.position + min(HEADER_BYTES, batch.size)))
+            yield batch
+        ending = walked.ending
+        if ending is not None and ending.kind in (NO_BATCH, TORN):
+            start = ", where the offset index leads" if ending.position == walked.start > 0 else ""
+            self.troubles.append(f"{self.log.path}: no whole batch at byte {ending.position}{start}: {ending.why}")
+
     def _records(self, batch: Batch) -> list[Record]:
+        self._log_spans.append((batch.position, batch.next_position))
         decoded = read_records(self.log, batch)
         if decoded.damage is not None:
             said = f"{self.log.path}: the batch at byte {batch.position} cannot be decoded whole: {decoded.damage.why}"
@@ -219,13 +227,6 @@ class SegmentReader:
                 raise LimitExceeded(said)
             self.troubles.append(said)
         return decoded.records
-
-    def _note_ending(self, walked: Walk) -> None:
-        ending = walked.ending
-        if ending is None or ending.kind not in (NO_BATCH, TORN):
-            return
-        start = ", where the offset index leads" if ending.position == walked.start > 0 else ""
-        self.troubles.append(f"{self.log.path}: no whole batch at byte {ending.position}{start}: {ending.why}")
 
 
 def segment_of(log_path: str, name: FileName, base_offset: int) -> Segment:
@@ -238,4 +239,3 @@ def segment_of(log_path: str, name: FileName, base_offset: int) -> Segment:
         if exists(path):
             segment.files[kind] = DataFile(path, name._replace(kind=kind))
     return segment
-

@@ -12,10 +12,10 @@ Row = Mapping[str, Any]
 
 
 def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None:
-    """Write the rows of kidx.lookup.v1 or kidx.aborted_lookup.v1 to `out` (standard output) as lines of text."""
+    """Write the rows of what kidx lookup answers to `out` (standard output) as lines of text."""
     out = out or sys.stdout
     names = [c.name for c in table.columns]
-    lines_of = _aborted_lines if "aborted" in names else _lookup_lines
+    lines_of = _LINES_OF[table.schema]
     for values in table.rows:
         for line in lines_of(dict(zip(names, values, strict=True)), iso):
             out.write(line.rstrip() + "\n")
@@ -34,11 +34,7 @@ def _by_time(row: Row) -> bool:
 
 def _target(row: Row, iso: bool) -> str:
     if _by_time(row):
-        if not iso:
-            return f"timestamp {row['target']}"
-        from kidx.report.render import iso_time  # rendering costs a look-up's start; only --iso needs it
-
-        return f"timestamp {row['target']} ({iso_time(row['target'])})"
+        return f"timestamp {_moment(row['target'], iso)}"
     searches_positions = row["kind"] == "offset_index" and row["by"] == "value"
     return f"{'position' if searches_positions else 'offset'} {row['target']}"
 
@@ -120,3 +116,67 @@ def _aborted_lines(row: Row, _: bool) -> Iterator[str]:
         yield f"  producer {transaction['producer_id']} from offset {transaction['first_offset']}"
     if not row["complete"]:
         yield "incomplete: the next segment's transaction index may hold more"
+
+
+def _read_lines(row: Row, iso: bool) -> Iterator[str]:
+    batch, record = row["batch"], row["record"]
+    if batch is None:
+        yield f"offset {row['target']} -> none   ({row['why']})"
+    else:
+        yield (
+            f"offset {row['target']} -> batch {batch['base_offset']} to {batch['last_offset']} "
+            f"at position {batch['position']}, {batch['size']} bytes"
+        )
+        if record is None:
+            yield "  record: none at or past it is left in this batch"
+        else:
+            yield f"  record {record['offset']}, timestamp {_moment(record['timestamp'], iso)}"
+    if row["visible"] is not None:
+        yield f"  {'visible' if row['visible'] else 'not visible'} to a {row['isolation']} consumer"
+    if row["segment"] is not None:
+        slot = "no index entry" if row["index_slot"] < 0 else f"index slot {row['index_slot']}"
+        yield (
+            f"  segment {row['segment']}: {slot}, so from position {row['index_position']}; "
+            f"{row['bytes_walked']} bytes walked"
+        )
+    if row["slice"] is not None:
+        cut = row["slice"]
+        rest = f", and {cut['partial_bytes']} bytes of the next batch" if cut["partial_bytes"] else ""
+        yield f"  a fetch gets {cut['size']} bytes from {cut['position']}: up to offset {cut['last_offset']}{rest}"
+    yield from _pages_lines(row)
+
+
+def _find_lines(row: Row, iso: bool) -> Iterator[str]:
+    found = row["found"]
+    if found is None:
+        yield f"time {_moment(row['target'], iso)} -> none   ({row['why']})"
+    else:
+        epoch = "" if found["leader_epoch"] is None else f", leader epoch {found['leader_epoch']}"
+        when = "" if found["timestamp"] == -1 else f", timestamp {_moment(found['timestamp'], iso)}"
+        yield f"time {_moment(row['target'], iso)} -> offset {found['offset']}{when}{epoch}"
+    if row["segment"] is not None:
+        yield f"  segment {row['segment']}: {row['bytes_walked']} bytes walked"
+    yield from _pages_lines(row)
+
+
+def _moment(timestamp: int, iso: bool) -> str:
+    if not iso:
+        return str(timestamp)
+    from kidx.report.render import iso_time  # rendering costs a look-up's start; only --iso needs it
+
+    said = iso_time(timestamp)
+    return str(timestamp) if said is None else f"{timestamp} ({said})"
+
+
+def _pages_lines(row: Row) -> Iterator[str]:
+    for file, pages in (row["pages"] or {}).items():
+        said = f": {' '.join(map(str, pages))}" if pages else ""
+        yield f"  {_count(len(pages), 'page')} of the {file.replace('_', ' ')}{said}"
+
+
+_LINES_OF = {
+    "kidx.lookup.v1": _lookup_lines,
+    "kidx.aborted_lookup.v1": _aborted_lines,
+    "kidx.read.v1": _read_lines,
+    "kidx.find.v1": _find_lines,
+}
