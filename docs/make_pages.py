@@ -12,6 +12,7 @@ from kidx.formats.fields import RecordFormat
 from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
 from kidx.formats.producer_snapshot import PRODUCER_ENTRY
 from kidx.rocketmq import formats as rocketmq
+from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
 
 DOCS = Path(__file__).resolve().parent
 MADE_BY = "<!-- Made by docs/make_pages.py (`make docs`) from {0}; change it there. -->\n"
@@ -57,11 +58,11 @@ def rule_section(rule: Rule) -> Iterator[str]:
 
 
 def rules_page() -> str:
-    rules = list(RULES.values())
+    rules = [*RULES.values(), *ROCKETMQ_RULES.values()]
     lines = [
         "# Rules\n",
-        MADE_BY.format("kidx/checks/catalogue.py"),
-        "What `kidx verify` knows, as `kidx explain CODE` tells it. Codes are stable; a rule that goes leaves its "
+        MADE_BY.format("kidx/checks/catalogue.py and kidx/rocketmq/catalogue.py"),
+        "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule that goes leaves its "
         "number unused.\n",
         "| code | name | severity | what it means |\n|---|---|---|---|",
         *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
