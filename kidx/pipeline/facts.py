@@ -37,10 +37,11 @@ class SegmentFacts(NamedTuple):
 
 
 def segment_facts(partition: Partition) -> Iterator[SegmentFacts]:
-    """The facts of every segment of a partition; what cannot be read counts as absent (the checks say so)."""
+    """The facts of every segment that has a log or an index; what cannot be read counts as absent."""
     active = partition.active_segment
     for segment in partition.all_segments:
-        if not any(is_tiered(file) for file in segment.files.values()):
+        files = [segment.files[kind] for kind in (LOG, *INDEX_OF_KIND) if kind in segment.files]
+        if files and not any(map(is_tiered, files)):
             yield _facts(segment, segment is active)
 
 

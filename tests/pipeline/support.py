@@ -1,0 +1,42 @@
+"""What the pipeline's tests share. Modules that need the extra import it from here, and are skipped without it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support import KAFKA_SETS
+
+NEEDED = "needs the extra: pip install 'kidx[spark]'"
+pa = pytest.importorskip("pyarrow", reason=NEEDED)
+pytest.importorskip("pyspark", reason=NEEDED)
+
+SET = KAFKA_SETS[0]
+
+
+def writable(source: Path, target: Path) -> Path:
+    """A copy to damage."""
+    shutil.copytree(source, target)
+    for path in target.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return target
+
+
+def batch_starts(log: bytes) -> list[int]:
+    """Where batches start, walked in the plainest way."""
+    starts, at = [], 0
+    while at + 12 <= len(log):
+        starts.append(at)
+        at += 12 + int.from_bytes(log[at + 8 : at + 12], "big")
+    return starts
+
+
+def other_crc(path: Path, batch: int) -> int:
+    """Give a batch another CRC field; its base offset."""
+    data = bytearray(path.read_bytes())
+    at = batch_starts(data)[batch]
+    data[at + 17] ^= 1
+    path.write_bytes(data)
+    return int.from_bytes(data[at : at + 8], "big")

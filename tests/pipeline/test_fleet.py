@@ -1,0 +1,85 @@
+"""The fleet's tables, from facts made by hand and from real directories."""
+
+from __future__ import annotations
+
+from kidx.findings import Finding
+from kidx.logdir.tree import Partition
+from kidx.pipeline.facts import SegmentFacts, segment_facts
+from kidx.pipeline.fleet import TABLES, as_objects, fleet_of
+from kidx.report.fleet_page import fleet_page
+from tests.pipeline.support import SET
+
+NOW = 1_800_000_000_000
+
+
+def facts(directory: str, base: int, *, active: bool = False, timestamp: int = 0, log: int = 1000) -> SegmentFacts:
+    return SegmentFacts(directory, base, "", active, log, 80, 10, 5, 0, base + 99, base + 50, 4, timestamp)
+
+
+def finding(file: str, severity: str = "error", rule: str = "KX105") -> Finding:
+    return Finding(rule, severity, file, 0, 8, 0, None, None, "m", "b")
+
+
+def test_groups_add_up_and_name_brokers_by_their_log_dirs() -> None:
+    segments = [facts("/b1/t-0", 0), facts("/b1/t-0", 100, active=True), facts("/b2/t-1", 0, active=True)]
+    fleet = fleet_of(segments, [finding("/b1/t-0/x.index"), finding("/b2/t-1/x.index", "note")], [], NOW)
+    one, two = fleet["brokers"]
+    assert (one["broker"], one["segments"], one["log_bytes"], one["errors"]) == ("/b1", 2, 2000, 1)
+    assert (two["broker"], two["page_cache_bytes"], two["notes"]) == ("/b2", 4 * 4096, 1)
+    (topic,) = fleet["topics"]
+    assert (topic["topic"], topic["partitions"], topic["log_bytes_per_entry"]) == ("t", 2, 100)
+    assert [row["partition"] for row in fleet["partitions"]] == [0, 1]
+    assert [(r["rule"], r["severity"], r["findings"]) for r in fleet["rules"]] == [
+        ("KX105", "error", 1),
+        ("KX105", "note", 1),
+    ]
+
+
+def test_a_future_timestamp_holds_its_segment_and_all_after_it() -> None:
+    segments = [facts("/b/t-0", 0), facts("/b/t-0", 100, timestamp=NOW + 5), facts("/b/t-0", 200, log=7)]
+    (row,) = fleet_of(segments, [], [], NOW)["stalled_retention"]
+    assert (row["segment"], row["ahead_ms"], row["held_bytes"]) == (100, 5, 1007)
+
+
+def test_warm_sections_are_the_active_segments_own() -> None:
+    (row,) = fleet_of([facts("/b/t-0", 0), facts("/b/t-0", 100, active=True)], [], [], NOW)["warm_sections"]
+    assert (row["segment"], row["warm_from_offset"], row["warm_records"]) == (100, 150, 49)
+    assert row["coverage"] == round(49 / 99, 4)
+
+
+def test_real_segments_have_the_warm_section_of_kafka() -> None:
+    (segment,) = segment_facts(Partition(str(SET / "clean" / "pages13-0")))
+    # 13 pages of 512 entries: the search starts 1024 entries before the last, on page 10 (KAFKA-6432).
+    assert segment.offset_entries == 13 * 512 and segment.warm_from_offset == 13 * 512 - 1024
+    assert segment.active and segment.last_indexed_offset == 13 * 512
+
+
+def test_the_page_holds_itself_together_and_escapes_names() -> None:
+    segments = [facts("/b/<t>-0", 0, active=True, timestamp=NOW + 10)]
+    replicas = [
+        {
+            "topic": "<t>",
+            "partition": 0,
+            "replicas": ["/b", "/c"],
+            "agree": False,
+            "diverges_at": 7,
+            "differing": ["/c"],
+            "behind": {"/c": 3},
+        }
+    ]
+    found = [finding("/b/<t>-0/x.index")]
+    fleet = fleet_of(segments, found, replicas, NOW)
+    summary = {
+        "findings": {"error": 1, "warning": 0, "note": 0},
+        "files": 1,
+        "entries": 10,
+        "batches": 0,
+        "unreadable": 0,
+        "bytes_checked": 80,
+        "skipped": [],
+    }
+    page = fleet_page(fleet.tables, found, summary, 1080)
+    assert "<t>" not in page and "&lt;t&gt;" in page and page.count("<svg") >= 4
+    assert "prefers-color-scheme:dark" in page and "<script" not in page and "http-equiv" not in page
+    assert "differs from offset 7 on" in page
+    assert set(as_objects(fleet)) == set(TABLES)
