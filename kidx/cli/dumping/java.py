@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 MAX_INT = 2**31 - 1
@@ -48,8 +49,36 @@ codecs.register_error("kidx-java", _replace)
 
 
 def compact_json(value: Any) -> str:
-    """JSON as Jackson prints a node."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """JSON as Jackson prints a node: control characters in upper-case hex, doubles as Double.toString has them."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quoted(k)}:{compact_json(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(compact_json, value)) + "]"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float):
+        return double_text(value)
+    return json.dumps(value)
+
+
+def _quoted(value: str) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if "\\u00" in text:
+        text = re.sub(r"(?<!\\)((?:\\\\)*)\\u00(1[a-f]|0[a-f])", lambda m: f"{m[1]}\\u00{m[2].upper()}", text)
+    return text
+
+
+def double_text(value: float) -> str:
+    """Double.toString; what is no number is quoted, as Jackson does."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"inf": '"Infinity"', "-inf": '"-Infinity"'}.get(str(value), '"NaN"')
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = format(Decimal(repr(value)), "f")
+        return text if "." in text else text + ".0"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    written = "".join(map(str, digits)).rstrip("0") or "0"
+    return f"{'-' if sign else ''}{written[0]}.{written[1:] or '0'}E{exponent + len(digits) - 1}"
 
 
 def path_text(path: str) -> str:

@@ -33,6 +33,7 @@ class KafkaOptions(NamedTuple):
     max_bytes: int = java.MAX_INT
     verify_index_only: bool = False
     index_sanity_check: bool = False
+    decoder: str | None = None  # the family of Kafka's own topics that the records are of
 
 
 class KafkaDump:
@@ -148,20 +149,22 @@ class KafkaDump:
         with open_evidence(file.path) as evidence:
             end = min(evidence.size, options.max_bytes)
             log = kafka_logs.LogLines(evidence, end)
-            if options.deep_iteration or options.print_data_log:
+            if options.deep_iteration or options.print_data_log or options.decoder:
                 gaps = _Gaps()
-                show = {"metadata": not options.skip_record_metadata, "contents": options.print_data_log}
+                contents = kafka_logs.contents_of(options.decoder, options.print_data_log)
                 lines: Iterable[bytes | memoryview] = log.records(
-                    lambda batch, record: kafka_logs.record_line(batch, record, **show), gaps.see
+                    lambda b, record: kafka_logs.record_line(b, record, not options.skip_record_metadata, contents),
+                    gaps.see,
                 )
                 write(sys.stdout, lines)
                 said = [f"  {before} is followed by {after}" for before, after in sorted(gaps.found.items())]
                 _note(self._gaps, f"Non-consecutive offsets in {os.path.abspath(path)}", said)
             else:
                 write(sys.stdout, log.batches())
-            if why := log.broken():
-                complain(f"{path}: {why}")
-                self.status = exit_status.UNREADABLE
+            for why in [*log.damage, log.broken()]:
+                if why:
+                    complain(f"{path}: {why}")
+                    self.status = exit_status.UNREADABLE
             rest = end - (log.ending.position if log.ending else end)
             if rest and options.max_bytes == java.MAX_INT:
                 self._print(f"Found {rest} invalid bytes at the end of {os.path.basename(path)}")

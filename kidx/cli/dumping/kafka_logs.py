@@ -8,24 +8,27 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from fastcrc.crc32 import iscsi as crc32c
+
 from kidx.cli.dumping import java
 from kidx.cli.dumping.logs import SMALL_BYTES, index_positions
 from kidx.evidence import Evidence
-from kidx.formats.batches import DELETE_HORIZON_BIT, Batch
+from kidx.formats.batches import DELETE_HORIZON_BIT, MESSAGE_V0, OVERHEAD_BYTES, PREFIX, PREFIX_BYTES, Batch
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
 from kidx.formats.crc import crc_holds
-from kidx.formats.producer_snapshot import VERSION, parse_snapshot
-from kidx.formats.records import Record
+from kidx.formats.producer_snapshot import HEADER_BYTES, VERSION, parse_snapshot
+from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record
 from kidx.report.digits import LineForm, Maybe
 from kidx.report.kafka import TIMESTAMP_TYPES, batch_line, message_line
 from kidx.segments.records import decode_entry
 from kidx.segments.scan import scan
-from kidx.segments.walk import NO_BATCH, PREALLOCATED, Ending, walk
+from kidx.segments.walk import Ending, walk
 
 if TYPE_CHECKING:
     from kidx.segments.windows import Window
 
+_SNAPSHOT_CRC_START = 6
 _CONTROL_WORDS = dict(
     zip(
         CONTROL_TYPE_NAMES,
@@ -46,6 +49,7 @@ class LogLines:
     def __init__(self, evidence: Evidence, end: int) -> None:
         self.evidence, self.end = evidence, end
         self.ending: Ending | None = None
+        self.damage: list[str] = []  # batches whose records could not all be read
 
     def batches(self) -> Iterator[bytes | memoryview]:
         """A line a batch."""
@@ -61,10 +65,13 @@ class LogLines:
         """A line a batch, and after it one for each of its records; `seen` is told every record's offset."""
         for batch, entry, line in self._one_by_one():
             out = [line]
-            for record in decode_entry(batch, entry).records:
+            decoded = decode_entry(batch, entry)
+            for record in decoded.records:
                 seen(record.offset)
                 out.append(line_of(batch, record))
             yield b"".join(out)
+            if decoded.damage and _some_are_lost(batch, decoded):
+                self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
 
     def _one_by_one(self) -> Iterator[tuple[Batch, bytes, bytes]]:
         steps = walk(self.evidence, 0, self.end)
@@ -75,10 +82,23 @@ class LogLines:
         self.ending = steps.ending
 
     def broken(self) -> str:
-        """Why the tool would give up at the batches' end, "" where it would not."""
-        if self.ending is None or self.ending.kind not in (NO_BATCH, PREALLOCATED):
+        """Why the tool would give up where the batches end, "" where it would not: for it an entry that the file cuts
+        short, and too few bytes for a header, are just the end (FileLogInputStream.nextBatch).
+        """
+        ending = self.ending
+        if ending is None or self.end - ending.position <= PREFIX_BYTES:
             return ""
-        return f"the batches end at byte {self.ending.position}: {self.ending.why}"
+        _, length, _, _ = PREFIX.unpack(self.evidence.read(ending.position, PREFIX_BYTES))
+        if length >= MESSAGE_V0.size - OVERHEAD_BYTES and length + OVERHEAD_BYTES > self.end - ending.position:
+            return ""
+        return f"the batches end at byte {ending.position}: {ending.why}"
+
+
+def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
+    """Whether damage kept records from being shown; the tool says nothing of other damage."""
+    if batch.magic == 2:
+        return len(decoded.records) < batch.record_count
+    return decoded.damage is not None and decoded.damage.kind in (PAYLOAD, LIMIT)
 
 
 def log_heading(base_offset: int) -> bytes:
@@ -97,8 +117,25 @@ def snapshot_heading(path: str) -> bytes:
     return b"Snapshot end offset: %d, epoch: %d\n" % (int(offset), int(epoch))
 
 
-def record_line(batch: Batch, record: Record, *, metadata: bool, contents: bool) -> bytes:
-    """A record's line: `metadata` and `contents` say what is in it."""
+Contents = Callable[[Record], tuple[str | None, str | None]]
+
+
+def contents_of(decoder: str | None, wanted: bool) -> Contents | None:
+    """What gives a record's key and payload as text: a decoder of Kafka's own topics, the bytes as text, or nothing."""
+    if decoder:
+        from kidx.cli.dumping.kafka_decoders import decoded_texts
+
+        return lambda record: decoded_texts(decoder, record)
+    return _plain_texts if wanted else None
+
+
+def _plain_texts(record: Record) -> tuple[str | None, str | None]:
+    key, value = (None if part is None else java.text(part) for part in (record.key, record.value))
+    return key, value
+
+
+def record_line(batch: Batch, record: Record, metadata: bool, contents: Contents | None) -> bytes:
+    """A record's line: `metadata` says whether its sizes and headers are in it, `contents` gives key and payload."""
     out = []
     if metadata:
         sizes = [-1 if part is None else len(part) for part in (record.key, record.value)]
@@ -115,11 +152,10 @@ def record_line(batch: Batch, record: Record, *, metadata: bool, contents: bool)
             out.append(_control_text(control))
     if contents and not batch.control:
         prefix = " " if metadata else "| "
-        if record.key is not None:
-            out.append(f"{prefix}key: {java.text(record.key)}")
-            prefix = " "
-        if record.value is not None:
-            out.append(f"{prefix}payload: {java.text(record.value)}")
+        for name, text in zip(("key", "payload"), contents(record), strict=True):
+            if text is not None:
+                out.append(f"{prefix}{name}: {text}")
+                prefix = " "
     return "".join(out).encode() + b"\n"
 
 
@@ -195,21 +231,24 @@ def _last_sequences(window: Window) -> Any:
 
 def producer_lines(data: bytes) -> tuple[list[bytes], str]:
     """A producer snapshot's lines, and what is wrong with it; the tool prints none of a damaged one."""
-    if len(data) < 10:
-        return [], f"Snapshot failed schema validation: it has {len(data)} bytes, and its header alone has 10"
+    refused = "Snapshot failed schema validation: "
+    if len(data) < HEADER_BYTES:
+        return [], refused + "null"
     snapshot = parse_snapshot(data)
-    if snapshot.version != VERSION:
-        version = f"Snapshot contained an unknown file version {snapshot.version}"
-        return [], f"Snapshot failed schema validation: {version}"
     wrong = ""
-    if snapshot.entry_count != len(snapshot.producers):
-        wrong = f"Snapshot failed schema validation: {snapshot.entry_count} entries are announced, and it has fewer"
+    rest = len(data) - HEADER_BYTES
+    if snapshot.version != VERSION:
+        wrong = f"{refused}Snapshot contained an unknown file version {snapshot.version}"
+    elif snapshot.entry_count < 0:
+        wrong = refused + "non-nullable field producerEntries was serialized as null"
+    elif snapshot.entry_count > rest:
+        wrong = f"{refused}Tried to allocate a collection of size {snapshot.entry_count}"
+        wrong += f", but there are only {rest} bytes remaining."
+    elif snapshot.entry_count != len(snapshot.producers):
+        wrong = refused + "null"
     elif not snapshot.crc_ok:
-        from fastcrc.crc32 import iscsi
-
-        wrong = (
-            f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {snapshot.crc}. Computed crc: {iscsi(data[6:])}"
-        )
+        computed = crc32c(data[_SNAPSHOT_CRC_START:])
+        wrong = f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {snapshot.crc}. Computed crc: {computed}"
     lines = []
     for p in snapshot.producers if not wrong else ():
         open_from = p.current_txn_first_offset

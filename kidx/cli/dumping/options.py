@@ -10,8 +10,19 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_DECODERS = (
+    ("remote-log-metadata-decoder", "remote", "__remote_log_metadata"),
+    ("share-group-state-decoder", "share", "__share_group_state"),
+    ("cluster-metadata-decoder", "metadata", "__cluster_metadata"),
+    ("transaction-log-decoder", "transaction", "__transaction_state"),
+    ("offsets-decoder", "group", "__consumer_offsets"),
+)
+
+
 def kafka_options(f: F) -> F:
     """DumpLogSegments' own options, with their meaning there."""
+    for name, family, topic in _DECODERS:
+        f = click.option(f"--{name}", "decoder", flag_value=family, help=f"kafka: decode records of {topic}.")(f)
     for option in (
         click.option("--index-sanity-check", is_flag=True, help="kafka: only a broker's sanity check of indexes."),
         click.option("--verify-index-only", is_flag=True, help="kafka: compare indexes with logs, print no entries."),

@@ -144,5 +144,5 @@ def _default(kind: str, array: bool, word: str | None) -> object:
     if kind == "float64":
         return float(word or 0)
     if kind == "struct":
-        return None
+        return "fields' defaults"
     return int(word or "0", 0)
