@@ -100,9 +100,7 @@ def _csv_cell(text: str) -> str:
 def _text(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
     """Aligned columns under their names, numbers to the right; widths from the first batch and `widest`."""
     table, first = _peek(table)
-    widths = [
-        max(map(len, [c.name, *c.choices, *map(str, cells)])) for c, cells in zip(table.columns, first, strict=True)
-    ]
+    widths = [max(len(text) for text in _texts(c, cells)) for c, cells in zip(table.columns, first, strict=True)]
     right = [not c.choices and c.kind != BOOL for c in table.columns]
     heads = [c.name.rjust(w) if r else c.name.ljust(w) for c, w, r in zip(table.columns, widths, right, strict=True)]
     yield encode("  ".join(heads).rstrip() + "\n")
@@ -116,6 +114,11 @@ def _text(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
 
     pieces = [b"", *([b"  "] * (len(widths) - 1)), b"\n"]
     yield from _lines(table, LineForm(pieces, [spec(c, w) for c, w in zip(table.columns, widths, strict=True)]))
+
+
+def _texts(column: Column, cells: list[int]) -> list[str]:
+    """Texts that a column must have room for."""
+    return [column.name, *column.choices, *(["yes"] if column.kind == BOOL else map(str, cells))]
 
 
 def _peek(table: ArrayTable) -> tuple[ArrayTable, list[list[int]]]:

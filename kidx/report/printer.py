@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from kidx.errors import UsageError
 from kidx.report import arrays
+from kidx.report.plain import plain
 from kidx.report.render import csv_table, objects, render, with_iso
 from kidx.report.table import ArrayTable, Table
 
@@ -42,7 +43,7 @@ class Printer:
             self._csv(table)
         else:
             if self.headings and self.form != "jsonl":
-                heading = ("\n" if self._printed else "") + f"==> {', '.join(table.constants.values())} <==\n"
+                heading = ("\n" if self._printed else "") + f"==> {plain(', '.join(table.constants.values()))} <==\n"
                 arrays.write(self.out, [arrays.encode(heading)])
             render(table, self.form, self.out)
         self._printed += 1

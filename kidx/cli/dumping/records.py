@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.conditions import Condition, conditions_of, ends_of
@@ -19,56 +19,36 @@ SCHEMA = "kidx.record.v1"
 _HASH_DIGITS = 16  # enough to tell values apart, too few to be looked up in a table of hashes of all of them
 
 
-class Shown(NamedTuple):
-    """How bytes are shown: text, hex, base64 or redacted; `screen` says that a person's terminal gets them."""
-
-    form: str
-    screen: bool
-
-    def bytes(self, data: bytes | None) -> Any:
-        """A key, a value or a header's value."""
-        return None if data is None else _FORMS[self.form](data, self.screen)
-
-    def headers(self, record: Record) -> list[dict[str, Any]]:
-        """A record's headers; their keys are names, and are shown as such."""
-        return [{"key": _text(name, self.screen), "value": self.bytes(value)} for name, value in record.headers]
+def _text(data: bytes) -> str:
+    """UTF-8, with what is none escaped."""
+    return data.decode("utf-8", "backslashreplace")
 
 
-def _text(data: bytes, screen: bool) -> str:
-    """UTF-8, what is none escaped; on a screen control characters too, which could do anything to a terminal."""
-    text = data.decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) if screen else text
-
-
-def _base64(data: bytes, _: bool) -> str:
+def _base64(data: bytes) -> str:
     from base64 import b64encode
 
     return b64encode(data).decode()
 
 
-def _redacted(data: bytes, _: bool) -> dict[str, Any]:
+def _redacted(data: bytes) -> dict[str, Any]:
     from hashlib import sha256
 
     return {"length": len(data), "sha256": sha256(data).hexdigest()[:_HASH_DIGITS]}
 
 
-_FORMS: dict[str, Callable[[bytes, bool], Any]] = {
-    "text": _text,
-    "hex": lambda data, _: data.hex(),
-    "base64": _base64,
-    "redact": _redacted,
-}
+# How keys, values and headers' values are shown.
+SHOWN: dict[str, Callable[[bytes], Any]] = {"text": _text, "hex": bytes.hex, "base64": _base64, "redact": _redacted}
 
 
 class RecordTable:
     """The records wanted of a log; `status` says afterwards whether all of them could be read."""
 
     def __init__(
-        self, reader: LogReader, wanted: Selection, extra: dict[str, int], key: bytes | None, shown: Shown
+        self, reader: LogReader, wanted: Selection, extra: dict[str, int], key: bytes | None, shown: str
     ) -> None:
-        self.reader, self.wanted, self.key, self.shown = reader, wanted, key, shown
+        self.reader, self.wanted, self.key, self._show = reader, wanted, key, SHOWN[shown]
         self.status = exit_status.CLEAN
-        cell = TREE if shown.form == "redact" else TEXT
+        cell = TREE if shown == "redact" else TEXT
         self.columns = [
             Column("offset"),
             Column("timestamp", TIMESTAMP, "ms"),
@@ -112,10 +92,12 @@ class RecordTable:
         )
 
     def _row(self, batch: Batch, record: Record, facts: tuple[Any, ...]) -> tuple[Any, ...]:
-        show = self.shown
         control = type_name(control_type(record.key)) if batch.control else None
-        texts = (show.bytes(record.key), show.bytes(record.value), show.headers(record))
-        return (*facts[:2], *texts, *facts[5:8], control)
+        key, value = (None if data is None else self._show(data) for data in (record.key, record.value))
+        headers = [
+            {"key": _text(name), "value": None if data is None else self._show(data)} for name, data in record.headers
+        ]
+        return (*facts[:2], key, value, headers, *facts[5:8], control)
 
 
 def _facts(batch: Batch, record: Record) -> tuple[Any, ...]:

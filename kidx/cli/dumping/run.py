@@ -121,10 +121,9 @@ class Dump:
 
         reader, logs = LogReader(evidence), self.logs
         if logs.records or logs.key is not None:
-            from kidx.cli.dumping.records import RecordTable, Shown
+            from kidx.cli.dumping.records import RecordTable
 
-            screen = self.form in ("text", "table")
-            shown = Shown("redact" if logs.redact else logs.show or ("text" if screen else "hex"), screen)
+            shown = "redact" if logs.redact else logs.show or ("text" if self.form in ("text", "table") else "hex")
             key = None if logs.key is None else os.fsencode(logs.key)
             records = RecordTable(reader, self.selection, logs.must_equal, key, shown)
             self.printer.print(records.table(constants), reader.summary)
