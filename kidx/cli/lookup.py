@@ -17,6 +17,7 @@ from kidx.cli.search_options import (
     search_option,
     targets_from_option,
 )
+from kidx.errors import UsageError
 
 if TYPE_CHECKING:
     from kidx.report.table import Table
@@ -79,9 +80,12 @@ def _look_up(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) -> 
 
         return look_up_log(path, **asked)
     from kidx.cli.lookup_index import aborted_lookup, slot_lookup
-    from kidx.evidence import open_evidence
-    from kidx.logdir.names import index_format_of
+    from kidx.evidence import is_directory, open_evidence
+    from kidx.logdir.names import LOG, index_format_of, parse_file_name
 
+    name = parse_file_name(path)
+    if asked["kind"] is None and ((name and name.kind == LOG) or is_directory(path)):
+        raise UsageError(f"{path}: not an index; a segment or a partition is asked with --offset or --timestamp")
     index_format = index_format_of(path, asked["kind"])
     evidence = opened.enter_context(open_evidence(path))
     if index_format.relative:
