@@ -2,12 +2,11 @@
 
 Sources: org.apache.kafka.common.record.ControlRecordType, EndTransactionMarker (KIP-98), ControlRecordUtils, and the
 messages LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord (KIP-595, KIP-630), KRaftVersionRecord and
-VotersRecord (KIP-853), all in the flexible encoding of KIP-482.
+VotersRecord (KIP-853), which kidx.formats.schemas has.
 """
 
 from __future__ import annotations
 
-import base64
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -23,25 +22,13 @@ CONTROL_TYPE_NAMES = (
 )
 _KEY = Struct(">hh")  # version, type
 _MARKER = Struct(">hi")  # version, coordinator epoch
-_NUMBERS = {"int16": Struct(">h"), "int32": Struct(">i"), "int64": Struct(">q"), "uint16": Struct(">H")}
-
-# A message: its fields in order, each a name and a type: a number's, "uuid", "string", or a tuple: the fields of an
-# array's elements, or ("struct", fields). A name that ends in "?" is there from version 1 on.
-_VOTER_OF_CHANGE = (("voterId", "int32"), ("voterDirectoryId?", "uuid"))
-_ENDPOINT = (("name", "string"), ("host", "string"), ("port", "uint16"))
-_VERSION_RANGE = (("minSupportedVersion", "int16"), ("maxSupportedVersion", "int16"))
-_VOTER = (
-    ("voterId", "int32"),
-    ("voterDirectoryId", "uuid"),
-    ("endpoints", _ENDPOINT),
-    ("kRaftVersionFeature", ("struct", _VERSION_RANGE)),
-)
-_MESSAGES: dict[int, tuple[tuple[str, Any], ...]] = {
-    LEADER_CHANGE: (("leaderId", "int32"), ("voters", _VOTER_OF_CHANGE), ("grantingVoters", _VOTER_OF_CHANGE)),
-    SNAPSHOT_HEADER: (("lastContainedLogTimestamp", "int64"),),
-    SNAPSHOT_FOOTER: (),
-    KRAFT_VERSION: (("kRaftVersion", "int16"),),
-    KRAFT_VOTERS: (("voters", _VOTER),),
+_VERSION = Struct(">h")
+_MESSAGES = {
+    LEADER_CHANGE: "LeaderChangeMessage",
+    SNAPSHOT_HEADER: "SnapshotHeaderRecord",
+    SNAPSHOT_FOOTER: "SnapshotFooterRecord",
+    KRAFT_VERSION: "KRaftVersionRecord",
+    KRAFT_VOTERS: "VotersRecord",
 }
 
 
@@ -75,13 +62,7 @@ def parse_control(key: bytes | None, value: bytes | None) -> ControlRecord | Non
     type_id = control_type(key)
     if type_id is None:
         return None
-    fields = None
-    if value is not None:
-        try:
-            fields = _value_fields(type_id, value)
-        except (ValueError, IndexError):
-            fields = None
-    return ControlRecord(type_id, type_name(type_id), fields)
+    return ControlRecord(type_id, type_name(type_id), None if value is None else _value_fields(type_id, value))
 
 
 def _value_fields(type_id: int, value: bytes) -> dict[str, Any] | None:
@@ -90,68 +71,13 @@ def _value_fields(type_id: int, value: bytes) -> dict[str, Any] | None:
             return None
         version, epoch = _MARKER.unpack_from(value)
         return {"version": version, "coordinatorEpoch": epoch}
-    if type_id not in _MESSAGES:
+    if type_id not in _MESSAGES or len(value) < _VERSION.size:
         return None
-    reader = _Reader(value)
-    version = reader.number("int16")
-    return {"version": version, **reader.struct(_MESSAGES[type_id], version)}
+    from kidx.formats.schemas.model import messages
+    from kidx.formats.schemas.reader import JACKSON, Undecodable, read_message
 
-
-class _Reader:
-    """Reads one message in the flexible encoding: compact strings and arrays, tagged fields after every struct.
-
-    Raises ValueError or IndexError where the bytes end early.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def struct(self, fields: tuple[tuple[str, Any], ...], version: int) -> dict[str, Any]:
-        result = {}
-        for name, kind in fields:
-            if name.endswith("?") and version < 1:
-                continue
-            result[name.rstrip("?")] = self.field(kind, version)
-        for _ in range(self.unsigned()):  # tagged fields, of a later version: skipped as Kafka does
-            self.unsigned()
-            self.take(self.unsigned())
-        return result
-
-    def field(self, kind: Any, version: int) -> Any:
-        if kind == "uuid":
-            return base64.urlsafe_b64encode(self.take(16)).rstrip(b"=").decode()
-        if kind == "string":
-            return self.take(self.unsigned() - 1).decode(errors="replace")
-        if isinstance(kind, str):
-            return self.number(kind)
-        if kind[0] == "struct":
-            return self.struct(kind[1], version)
-        return [self.struct(kind, version) for _ in range(self.count())]
-
-    def number(self, kind: str) -> int:
-        form = _NUMBERS[kind]
-        return int(form.unpack(self.take(form.size))[0])
-
-    def count(self) -> int:
-        count = self.unsigned() - 1
-        if count > len(self.data) - self.at:
-            raise ValueError("more elements than bytes")
-        return count
-
-    def unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-            if shift > 28:
-                raise ValueError("a number that does not end")
-
-    def take(self, size: int) -> bytes:
-        if not 0 <= size <= len(self.data) - self.at:
-            raise ValueError("it ends early")
-        self.at += size
-        return self.data[self.at - size : self.at]
+    (version,) = _VERSION.unpack_from(value)  # each of these messages begins with its version
+    try:
+        return read_message(messages()[_MESSAGES[type_id]], version, value, 0, JACKSON)[0]
+    except Undecodable:
+        return None

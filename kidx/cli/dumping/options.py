@@ -57,6 +57,13 @@ def log_options(f: F) -> F:
             help="How to show keys, values and headers. [default: text for people, hex for programs]",
         ),
         click.option("--records", is_flag=True, help="Logs: records instead of batches."),
+        click.option("--decode", is_flag=True, help="Logs of Kafka's own topics: what each record says."),
+        click.option(
+            "--decoder",
+            "topic_family",
+            type=click.Choice([family for _, family, _ in _DECODERS]),
+            help="--decode: as this topic's records, whatever the directory is called.",
+        ),
     ):
         f = option(f)
     return f

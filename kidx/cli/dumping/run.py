@@ -31,6 +31,8 @@ class LogOptions(NamedTuple):
     producer_id: int | None = None
     producer_epoch: int | None = None
     leader_epoch: int | None = None
+    decode: bool = False
+    topic_family: str | None = None
 
     @property
     def must_equal(self) -> dict[str, int]:
@@ -120,7 +122,13 @@ class Dump:
         from kidx.cli.dumping.logs import LogReader, batch_table
 
         reader, logs = LogReader(evidence), self.logs
-        if logs.records or logs.key is not None:
+        if logs.decode or logs.topic_family is not None:
+            from kidx.cli.dumping.decoded import DecodedTable, family_of
+
+            decoded = DecodedTable(reader, self.selection, family_of(evidence.path, logs.topic_family))
+            self.printer.print(decoded.table(constants), reader.summary)
+            self.status = max(self.status, decoded.status)
+        elif logs.records or logs.key is not None:
             from kidx.cli.dumping.records import RecordTable
 
             shown = "redact" if logs.redact else logs.show or ("text" if self.form in ("text", "table") else "hex")

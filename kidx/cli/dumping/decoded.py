@@ -1,0 +1,88 @@
+"""Records of Kafka's own topics as tables: what each says, field by field."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from kidx.cli import complain, exit_status
+from kidx.cli.dumping.conditions import conditions_of, ends_of
+from kidx.cli.dumping.logs import LogReader
+from kidx.cli.dumping.selection import Selection
+from kidx.errors import UsageError
+from kidx.formats.control import parse_control
+from kidx.formats.records import Record
+from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decode_record
+from kidx.logdir.names import METADATA_SNAPSHOT, parse_file_name, parse_partition_name
+from kidx.report.table import TEXT, TIMESTAMP, TREE, Column, Table
+from kidx.segments.records import read_records
+
+SCHEMA = "kidx.decoded_record.v1"
+_COLUMNS = (
+    Column("offset"),
+    Column("timestamp", TIMESTAMP, "ms"),
+    Column("key", TREE),
+    Column("value", TREE),
+    Column("problem", TEXT),
+)
+
+
+def family_of(path: str, given: str | None) -> str:
+    """Which of Kafka's own topics a log is of: as given, or by its directory's name. Raises UsageError."""
+    if given is not None:
+        return given
+    partition = parse_partition_name(os.path.dirname(os.path.abspath(path)))
+    name = parse_file_name(path)
+    if partition is not None and partition.topic in FAMILY_OF_TOPIC:
+        return FAMILY_OF_TOPIC[partition.topic]
+    if name is not None and name.kind == METADATA_SNAPSHOT:
+        return FAMILY_OF_TOPIC["__cluster_metadata"]
+    raise UsageError(
+        f"{path}: its directory is none of Kafka's own topics ({', '.join(FAMILY_OF_TOPIC)}); say which with --decoder"
+    )
+
+
+class DecodedTable:
+    """The records wanted of a log, decoded; `status` says afterwards whether all of them could be read."""
+
+    def __init__(self, reader: LogReader, wanted: Selection, family: str) -> None:
+        self.reader, self.wanted, self.family = reader, wanted, family
+        self.status = exit_status.CLEAN
+        self._conditions = conditions_of(wanted, ("offset", "timestamp"), {}, "offset", reader.evidence.path)
+
+    def table(self, constants: dict[str, str]) -> Table:
+        """The table, to be read once."""
+        return Table(SCHEMA, _COLUMNS, ends_of(self._rows(), self.wanted), constants=constants)
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for batch in self.reader.batches():
+            decoded = read_records(self.reader.evidence, batch)
+            for record in decoded.records:
+                row = (record.offset, record.timestamp)
+                if all(c.holds(row) for c in self._conditions):
+                    yield (*row, *(_control(record) if batch.control else self._decoded(record)))
+            if decoded.damage:
+                complain(f"{self.reader.evidence.path}: the batch at byte {batch.position}: {decoded.damage.why}")
+                self.status = exit_status.UNREADABLE
+
+    def _decoded(self, record: Record) -> tuple[Any, ...]:
+        decoded = decode_record(self.family, record.key, record.value)
+        return _tree(decoded.key), None if decoded.value is None else _tree(decoded.value), decoded.problem
+
+
+def _tree(part: Part) -> dict[str, Any]:
+    """A part as its row has it: its kind and fields, and the bytes where they could not be decoded."""
+    tree: dict[str, Any] = {"type": part.type, "name": part.name, "version": part.version, "data": part.data}
+    if part.raw is not None:
+        tree["bytes"] = part.raw.hex()
+    return tree
+
+
+def _control(record: Record) -> tuple[Any, ...]:
+    control = parse_control(record.key, record.value)
+    if control is None:
+        raw = None if record.key is None else {"bytes": record.key.hex()}
+        return raw, None, "no control record by its key"
+    key = {"type": control.type_id, "name": control.name, "version": None, "data": None}
+    return key, {"type": control.type_id, "name": control.name, "version": None, "data": control.fields}, None
