@@ -307,7 +307,7 @@ class Store:
         return shape
 
     def _five_wrote(self) -> bool:
-        """Which line wrote the store last: by what only 5.x leaves, else by how the last message's properties end."""
+        """Which line wrote the store last: by what only 5.x leaves, else by how a message's properties end."""
         abort = self.layout.abort
         ends = None
         for file in reversed(self.layout.commit_log):
@@ -315,6 +315,7 @@ class Store:
             for _, found in walk(mapped):
                 if isinstance(found, Message) and found.properties:
                     ends = found.ends_properties
+                    break
             if ends is not None:
                 break
         return written_by_five(self.layout, ends, abort_has_pid=abort is not None and abort.size > 0)
