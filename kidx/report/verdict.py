@@ -9,11 +9,12 @@ from typing import IO
 
 from kidx.findings import ERROR, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
 from kidx.report.findings import together
+from kidx.report.plain import plain
 
 _COLORS = {ERROR: "\x1b[1;31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _PLAIN = "\x1b[0m"
 _INDENT = " " * 8
-_WIDTH = 100
+_WIDTH = 80
 _SHOWN_OF_A_RULE = 20  # in one file; of notes: in all files
 
 
@@ -30,7 +31,7 @@ def render_verdict(
 ) -> None:
     """Write the screen. `what` is the verdict's subject; `every` shows repeated findings of a rule in a file too."""
     counts = Counter(f.severity for f in findings)
-    out.write(f"{what}: {verdict(counts, coverage)}\n")
+    out.write(f"{plain(what)}: {verdict(counts, coverage)}\n")
     explained: set[str] = set()
     seen: Counter[tuple[str, str]] = Counter()
     for finding in findings:
@@ -43,7 +44,7 @@ def render_verdict(
     if hidden and not every:
         out.write("\n")
         for (code, file), count in hidden.items():
-            where = f" in {file}" if file else ""
+            where = f" in {plain(file)}" if file else ""
             out.write(f"{count:,} more {code} {rules[code].name}{where}: --all shows them\n")
     out.write(("\n" if findings else "") + covered(coverage) + "\n")
 
@@ -74,7 +75,7 @@ def covered(coverage: Coverage) -> str:
     if not skipped and not coverage.bytes_skipped:
         return said + "; nothing skipped."
     lines = [said + f"; skipped {size_text(coverage.bytes_skipped)}:"]
-    lines += [f"{_INDENT}{one.what}: {one.why}" for one in skipped]
+    lines += [_INDENT + plain(f"{one.what}: {one.why}") for one in skipped]
     return "\n".join(lines)
 
 
@@ -107,7 +108,7 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
     if color:
         severity = f"{_COLORS[finding.severity]}{severity}{_PLAIN}"
     place = place_of(finding)
-    lines = [f"{severity}{rule.code} {rule.name}  {finding.file}" + (f"  {place}" if place else "")]
+    lines = [f"{severity}{rule.code} {rule.name}  {plain(finding.file)}" + (f"  {place}" if place else "")]
     lines += _wrapped("", finding.message)
     if in_full and finding.severity != NOTE:
         lines += _wrapped("broker: ", finding.broker)
@@ -120,7 +121,7 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
 
 def _wrapped(label: str, text: str) -> list[str]:
     return wrap(
-        label + text,
+        label + plain(text),
         _WIDTH,
         initial_indent=_INDENT,
         subsequent_indent=_INDENT + "  " * bool(label),
