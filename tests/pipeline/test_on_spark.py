@@ -1,0 +1,105 @@
+"""The data source, the waves and the comparison on a real session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kidx.checks.options import Options
+from kidx.checks.partition import check_target
+from kidx.logdir.tree import Partition
+from kidx.pipeline import waves
+from kidx.pipeline.comparing import compare_replicas
+from kidx.pipeline.inventory import discover
+from kidx.pipeline.replicas import bucket_sums
+from kidx.pipeline.results import checked_of, key_of
+from kidx.pipeline.schemas import KINDS, schema_of
+from kidx.pipeline.sources import register
+from tests.pipeline.support import SET, other_crc, writable
+from tests.pipeline.test_pieces import rows_of
+
+pytestmark = pytest.mark.spark
+TXN = str(SET / "clean" / "txn-0")
+
+
+@pytest.fixture(scope="module")
+def reader(spark: Any) -> Any:
+    register(spark)
+
+    def read(kind: str, *paths: str, **options: str) -> Any:
+        return spark.read.format("kidx").options(kind=kind, **options).load(list(paths) or [TXN])
+
+    return read
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_gives_the_rows_of_its_pieces(reader: Any, kind: str) -> None:
+    frame = reader(kind)
+    assert frame.columns == schema_of(kind).names
+    rows = [row.asDict() for row in frame.collect()]
+    for row in rows:
+        row.update({name: bytes(v) for name, v in row.items() if isinstance(v, bytearray)})
+    order = lambda row: repr(sorted((k, repr(v)) for k, v in row.items()))  # noqa: E731
+    assert sorted(rows, key=order) == sorted(rows_of(kind, TXN), key=order)
+
+
+def test_columns_several_paths_and_conditions(reader: Any) -> None:
+    plain = str(SET / "clean" / "plain-0")
+    everything = rows_of("records", TXN) + rows_of("records", plain)
+    few = reader("records", TXN, plain, columns="topic, offset", partition_bytes="65536")
+    assert few.columns == ["topic", "offset"] and few.count() == len(everything)
+    wanted = sum(1 for row in everything if row["topic"] == "plain" and 50 <= row["offset"] < 90)
+    asked = "topic = 'plain' and offset >= 50 and offset < 90"
+    assert reader("records", TXN, plain, pushdown="true").where(asked).count() == wanted > 0
+    assert reader("records", TXN, plain).where(asked).count() == wanted
+    assert reader("records", TXN, plain, topic="plain", offset="50..89").count() == wanted
+    assert reader("batches", TXN, topic="none").count() == 0
+
+
+def test_what_cannot_be_read_fails_in_a_sentence_or_is_skipped(reader: Any, tmp_path: Path) -> None:
+    (tmp_path / "t-0" / "00000000000000000000.index").mkdir(parents=True)
+    (tmp_path / "t-0" / "00000000000000000005.index").write_bytes(bytes.fromhex("0000000100000010"))
+    with pytest.raises(Exception, match="it is a directory, and a file is wanted"):
+        reader("offset_index", str(tmp_path / "t-0")).collect()
+    assert reader("offset_index", str(tmp_path / "t-0"), on_error="skip").count() == 1
+    with pytest.raises(Exception, match="kind 'nothing': there are offset_index"):
+        reader("nothing").collect()
+
+
+def test_waves_find_what_the_checks_find(spark: Any) -> None:
+    units = discover([str(SET / "fleet"), str(SET / "unclean")], Options()).units
+    planned = waves.plan(units, 1)
+    found = {key_of(row): row for _, rows in waves.run_waves(spark, planned, Options()) for row in rows}
+    assert set(found) == {unit.key for unit in units}
+    for unit in units:
+        direct = check_target(unit.target, Options())
+        assert checked_of(found[unit.key]).findings == direct.findings
+
+
+def test_a_worker_that_dies_over_one_unit_loses_no_other(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark import cloudpickle
+
+    from tests.pipeline import poison
+
+    cloudpickle.register_pickle_by_value(poison)
+    monkeypatch.setattr(waves, "CheckUnits", poison.Poisoned)
+    units = discover([str(SET / "fleet" / "broker-1")], Options()).units
+    try:
+        done = [r for _, rows in waves.run_waves(spark, waves.plan(units, 1), Options()) for r in rows]
+    finally:
+        cloudpickle.unregister_pickle_by_value(poison)
+    unread = {Path(key_of(row)).name: row["unread"] for row in done}
+    assert len(done) == len(units)
+    assert "the process that did so failed twice" in unread.pop("payments-1")[0]
+    assert not any(unread.values())
+
+
+def test_the_first_divergence_is_found_in_tasks(spark: Any, tmp_path: Path) -> None:
+    root = writable(SET / "fleet", tmp_path / "fleet")
+    offset = other_crc(sorted((root / "broker-2" / "orders-1").glob("*.log"))[-1], -1)
+    directories = [str(root / f"broker-{n}" / t) for n in (1, 2, 3) for t in ("orders-0", "orders-1")]
+    rows = compare_replicas({d: bucket_sums(Partition(d)) for d in directories}, lambda: spark)
+    assert [row["agree"] for row in rows] == [True, False]
+    assert rows[1]["diverges_at"] == offset and rows[1]["differing"] == [str(root / "broker-2")]

@@ -1,0 +1,88 @@
+"""`kidx scan` as a user runs it: a process of its own, with the rows and statuses of `kidx verify`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.damage import flip_byte
+from tests.pipeline.support import SET, writable
+from tests.support import kidx
+
+pytestmark = pytest.mark.spark
+
+
+def test_rows_statuses_and_what_is_kept(tmp_path: Path) -> None:
+    root = writable(SET / "fleet", tmp_path / "fleet")
+    writable(SET / "unclean", root / "broker-9")
+    for log in sorted((root / "broker-2").rglob("*.log"))[:2]:
+        flip_byte(log, log.stat().st_size // 2)
+    verify = kidx("verify", "fleet", "--format", "jsonl", cwd=tmp_path)
+    first = kidx("scan", "fleet", "--format", "jsonl", "--out", "out", "--report", "html", cwd=tmp_path)
+    assert first.err == verify.err == b""
+    assert (first.status, first.out) == (verify.status, verify.out) and first.status == 1
+    kept = json.loads((tmp_path / "out" / "fleet.json").read_text())
+    assert kept["scan"]["units_read"] == kept["scan"]["units"] and len(kept["replicas"]) >= 4
+    assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "out" / "findings.parquet").exists()
+    # A second scan reads what has changed, and answers the same for the rest.
+    changed = sorted((root / "broker-9" / "plain-0").glob("*.index"))[0]
+    changed.write_bytes(changed.read_bytes() + b"\1\2\3")
+    verify = kidx("verify", "fleet", "--format", "jsonl", cwd=tmp_path)
+    second = kidx("scan", "fleet", "--format", "jsonl", "--out", "out", cwd=tmp_path)
+    assert (second.status, second.out, second.err) == (verify.status, verify.out, b"")
+    assert json.loads((tmp_path / "out" / "fleet.json").read_text())["scan"]["units_read"] == 1
+
+
+def test_ctrl_c_ends_everything() -> None:
+    scan = subprocess.Popen(
+        [sys.executable, "-m", "kidx", "scan", str(SET)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while not (children := _children(scan.pid)) and scan.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    scan.send_signal(signal.SIGINT)
+    out, err = scan.communicate(timeout=60)
+    assert (scan.returncode, out, err) == (130, b"", b"")
+    assert children and not any(os.path.exists(f"/proc/{pid}") for pid in children)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            stat = Path(f"/proc/{entry}/stat").read_text() if entry.isdigit() else ""
+        except OSError:
+            continue
+        if stat and int(stat.rpartition(")")[2].split()[1]) == parent:
+            found.append(int(entry))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--master", "spark://127.0.0.1:1"], 3, "nothing answers there (connection refused)"),
+        (["--master", "nonsense"], 2, "not a Spark master"),
+        (["--report", "html"], 2, "--report needs a place for the results; give one with --out DIR"),
+        (["--conf", "executor.memory=1g"], 2, "a setting looks like spark.executor.memory=2g"),
+    ],
+)
+def test_refusals_are_one_sentence(arguments: list[str], status: int, said: str) -> None:
+    ran = kidx("scan", *arguments, SET / "fleet" / "broker-1")
+    assert ran.status == status and ran.out == b"" and said in ran.err.decode()
+    assert ran.err.count(b"\n") == 1
+
+
+def test_a_missing_extra_names_the_command_that_installs_it() -> None:
+    program = "import sys; sys.modules['pyspark'] = None; from kidx.cli import main; main(['scan', 'x'])"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 3 and "pip install 'kidx[spark]'" in ran.stderr and ran.stderr.count("\n") == 1
