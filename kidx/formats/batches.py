@@ -70,7 +70,13 @@ CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
 NO_TIMESTAMP = NO_PRODUCER = -1
 COUNT_UNKNOWN = -1  # a compressed v0 or v1 message: only inflating it tells
+_HALF = 1 << 63
 _SEQUENCES = 1 << 31  # sequence numbers wrap from 2^31 - 1 to 0
+
+
+def wrap_long(value: int) -> int:
+    """`value` as Java's long arithmetic (and numpy's) leaves it."""
+    return value if -_HALF <= value < _HALF else (value + _HALF) % (2 * _HALF) - _HALF
 
 
 class Batch(NamedTuple):
@@ -109,7 +115,7 @@ class Batch(NamedTuple):
     @property
     def last_offset(self) -> int:
         """Offset of the last record; a compacted batch keeps it though that record is gone."""
-        return self.base_offset + self.last_offset_delta
+        return wrap_long(self.base_offset + self.last_offset_delta)
 
     @property
     def codec(self) -> int:

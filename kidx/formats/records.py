@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.formats.batches import Batch
+from kidx.formats.batches import Batch, wrap_long
 from kidx.formats.compression import MAX_INFLATED_BYTES, DamagedPayload, OutputFull, inflate
 
 MAX_LISTED_RECORDS = 1 << 20  # of one batch as objects; a 1 MiB batch has at most 150,000 of the smallest
@@ -159,8 +159,9 @@ def _read_record(batch: Batch, data: bytes, start: int) -> tuple[Record, int, in
         headers.append((name, content))
     if at != end:
         raise _BadRecord(f"its fields leave {end - at} of its {length} bytes unused")
-    timestamp = batch.max_timestamp if batch.log_append_time else _wrap_long(batch.base_timestamp + timestamp_delta)
-    offset, sequence = batch.base_offset + delta, batch.sequence_at(delta)
+    timestamp = batch.max_timestamp if batch.log_append_time else wrap_long(batch.base_timestamp + timestamp_delta)
+    offset = wrap_long(batch.base_offset + delta)
+    sequence = batch.sequence_at(delta)
     return Record(offset, timestamp, key, value, tuple(headers), sequence, end - start, attributes), delta, end
 
 
@@ -184,8 +185,3 @@ def _nullable(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     if at + length > end:
         raise _BadRecord(f"a field claims {length} bytes, and {end - at} are left")
     return data[at : at + length], at + length
-
-
-def _wrap_long(value: int) -> int:
-    """`value` as Java's long arithmetic leaves it."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.formats.batches import HEADER_BYTES, Batch
+from kidx.formats.batches import HEADER_BYTES, Batch, wrap_long
 from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, ZSTD, DamagedPayload, OutputFull, inflate_into
 from kidx.formats.messages import decode_message
 from kidx.formats.records import LIMIT, SMALLEST_RECORD, Damage, Record, RecordReader
@@ -272,8 +272,8 @@ def _block_of(window: Window, row: int, batch: Batch, records: list[Record], dam
         key, value = record.key or b"", record.value or b""
         rows.append(
             (
-                record.offset - batch.base_offset,
-                record.timestamp - batch.base_timestamp,
+                wrap_long(record.offset - batch.base_offset),
+                wrap_long(record.timestamp - batch.base_timestamp),
                 len(buffer),
                 -1 if record.key is None else len(key),
                 len(buffer) + len(key),

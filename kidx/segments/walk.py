@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kidx.evidence import Evidence
-from kidx.formats.batches import HEADER_BYTES, Batch, fault_at, parse_batch
+from kidx.formats.batches import HEADER_BYTES, OVERHEAD_BYTES, Batch, fault_at, parse_batch
 
 END, TORN, PREALLOCATED, NO_BATCH = "end", "torn", "preallocated", "no_batch"
 _CHUNK_BYTES = 16 << 10
@@ -78,8 +78,11 @@ def walk(evidence: Evidence, start: int = 0, end: int | None = None) -> Walk:
 def ending_of(
     evidence: Evidence, position: int, end: int, torn: bool, why: str, missing_bytes: int | None = None
 ) -> Ending:
-    """The ending at a fault: PREALLOCATED where all bytes from there to `end` are zero."""
-    if _all_zero(evidence, position, end):
+    """The ending at a fault: PREALLOCATED where all bytes from there to `end` are zero.
+
+    Fewer zeros than an offset and a length take may as well be the first bytes of a small offset.
+    """
+    if end - position >= OVERHEAD_BYTES and _all_zero(evidence, position, end):
         return Ending(PREALLOCATED, position, f"{end - position} zero bytes and no batch")
     return Ending(TORN if torn else NO_BATCH, position, why, missing_bytes)
 
