@@ -62,8 +62,8 @@ def rules_page() -> str:
     lines = [
         "# Rules\n",
         MADE_BY.format("kidx/checks/catalogue.py and kidx/rocketmq/catalogue.py"),
-        "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule that goes leaves its "
-        "number unused.\n",
+        "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule "
+        "that goes leaves its number unused.\n",
         "| code | name | severity | what it means |\n|---|---|---|---|",
         *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
         "",
