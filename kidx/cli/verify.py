@@ -40,6 +40,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--live", is_flag=True, help="A broker may be writing: files that grow are no trouble.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="How many processes.  [default: 2, at most one a CPU]")
 @click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file.")
+@click.option("--suggest", is_flag=True, help="Say which kidx command mends each finding, and what else would cost.")
 @click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do.")
 @base_offset_option
 @color_option
@@ -55,6 +56,7 @@ def command(
     live: bool,
     jobs: int | None,
     every: bool,
+    suggest: bool,
     verbose: bool,
     base_offset: int | None,
     color: str,
@@ -70,10 +72,13 @@ def command(
     from kidx.checks.targets import targets_of
     from kidx.cli import complain
     from kidx.cli.progress import Progress
+    from kidx.cli.suggesting import print_suggestions, refuse_other_forms
     from kidx.cli.verdict import print_verdict
     from kidx.evidence import is_uri
     from kidx.forks import cpu_count
 
+    if suggest:
+        refuse_other_forms(form)
     rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
     asked = paths_from(paths, from_file)
     if any(is_uri(path) for path in asked):
@@ -95,4 +100,6 @@ def command(
     if checked.unread or not checked.coverage.files:
         status = exit_status.UNREADABLE
     print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
+    if suggest:
+        print_suggestions(form, checked.findings)
     return status

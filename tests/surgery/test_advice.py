@@ -1,0 +1,69 @@
+"""Each finding's command is one that mends it, and what deleting the index would cost is counted from the logs."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.damage import set_entry, swap_entries
+from tests.support import KAFKA_SETS, kidx
+
+PLAIN = KAFKA_SETS[0] / "clean" / "plain-0"
+FIRST, SECOND = "00000000000000000000", "00000000000000000190"
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    """A partition whose name a shell would take apart."""
+    partition = tmp_path / "it's here" / "plain-0"
+    partition.mkdir(parents=True)
+    for file in PLAIN.iterdir():
+        shutil.copyfile(file, partition / file.name)
+    return partition
+
+
+def suggestions(path: Path) -> list[dict]:
+    ran = kidx("verify", path, "--suggest", "--format", "jsonl")
+    return [row for row in ran.rows if row["schema"] == "kidx.suggestion.v1"]
+
+
+def test_the_command_mends_it(partition: Path) -> None:
+    swap_entries(partition / f"{FIRST}.index", 0, 1)
+    set_entry(partition / f"{SECOND}.timeindex", 0, 1, 1)
+    rows = suggestions(partition)
+    commands = {row["command"] for row in rows}
+    logs = {base: partition / f"{base}.log" for base in (FIRST, SECOND)}
+    assert commands == {f"kidx rebuild {shlex.quote(str(log))} --in-place" for log in logs.values()}
+    for row in rows:
+        assert row["reread_bytes"] == logs[Path(row["file"]).stem].stat().st_size
+        assert row["reread_partition_bytes"] == sum(log.stat().st_size for log in partition.glob("*.log"))
+    for command in commands:
+        assert kidx(*shlex.split(command)[1:]).status == 0
+    assert kidx("verify", partition).status == 0
+
+
+def test_on_the_screen(partition: Path) -> None:
+    index = partition / f"{FIRST}.index"
+    swap_entries(index, 0, 1)
+    index.with_suffix(".txnindex").write_bytes(b"")
+    shown = kidx("verify", partition, "--suggest").out.decode()
+    assert f"  kidx rebuild {shlex.quote(str(partition / FIRST) + '.log')} --in-place\n" in shown
+    assert "instead of it: delete the segment's indexes and restart, and the broker reads 15.7 KiB of log" in shown
+    assert "No kidx command mends:" in shown and "kidx explain KX114 tells" in shown
+
+
+def test_zero_tail(partition: Path) -> None:
+    index = partition / f"{FIRST}.index"
+    index.write_bytes(index.read_bytes() + bytes(80))
+    row = next(row for row in suggestions(partition) if row["file"] == str(index))
+    assert row["command"] == f"kidx trim {shlex.quote(str(index))}" and row["reread_bytes"] is None
+    assert kidx(*shlex.split(row["command"])[1:]).status == 0
+    assert index.read_bytes() == (PLAIN / index.name).read_bytes()
+
+
+def test_formats_without_room(partition: Path) -> None:
+    ran = kidx("verify", partition, "--suggest", "--format", "junit")
+    assert ran.status == 2 and b"no place for suggestions" in ran.err
