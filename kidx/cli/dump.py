@@ -22,7 +22,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
 @options.format_option("kafka")
 @options.iso_option
 @options.base_offset_option

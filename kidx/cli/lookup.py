@@ -39,7 +39,7 @@ Examples:
     short_help="Search as a broker does, and show the way there.",
     cls=TakesNegativeNumbers,
 )
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE", type=click.Path())
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @search_option("warm")
 @index_search_options
