@@ -14,6 +14,7 @@ import mmap
 import os
 
 PAGE_BYTES = mmap.PAGESIZE
+_LARGEST_FOLIO_PAGES = (2 << 20) // PAGE_BYTES
 _RWF_DONTCACHE = 0x80  # linux/fs.h
 _REFUSALS = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
@@ -59,6 +60,8 @@ class NeutralReader:
         while (page := self._resident.find(b"\0", page, behind)) >= 0:
             until = self._resident.find(b"\1", page, behind)
             until = behind if until < 0 else until
+            # Readahead brings pages in blocks (folios), which go only as a whole: one may begin before this read.
+            page = max(self._resident.rfind(b"\1", 0, page) + 1, page - _LARGEST_FOLIO_PAGES)
             os.posix_fadvise(self._fd, page * PAGE_BYTES, (until - page) * PAGE_BYTES, os.POSIX_FADV_DONTNEED)
             page = until
 

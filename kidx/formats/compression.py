@@ -91,6 +91,8 @@ def _inflate_snappy(data: bytes | memoryview, room: memoryview) -> int:
     if bytes(data[:8]) != _XERIAL_MAGIC:
         return int(cramjam.snappy.decompress_raw_into(data, room))
     at, done, end = _XERIAL_HEADER_BYTES, 0, len(data)
+    if end < at:
+        raise DamagedPayload("snappy: the frame's header is cut")
     while at < end:
         size = int.from_bytes(data[at : at + 4], "big")
         if at + 4 + size > end:

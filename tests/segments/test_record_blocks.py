@@ -15,7 +15,7 @@ from kidx.formats.records import COUNT, LIMIT, OFFSETS, PAYLOAD, RECORD, TIMESTA
 from kidx.segments import block, record_blocks, record_starts
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
-from tests.segments.building import batch, compress, message, record, varint, wrapper
+from tests.building import batch, compress, message, record, varint, wrapper
 from tests.segments.model import mutate, records_by_lanes, records_one_by_one
 from tests.segments.test_scan import LOGS, positions_of
 

@@ -23,7 +23,7 @@ from kidx.segments import walk as walking
 from kidx.segments.resume import parts, resume
 from kidx.segments.scan import scan
 from kidx.segments.walk import END, NO_BATCH, PREALLOCATED, TORN, walk
-from tests.segments.building import batch, message, record
+from tests.building import batch, message, record
 from tests.segments.model import fast_scan, mutate, slow_scan
 from tests.support import FIXTURES
 
