@@ -13,6 +13,7 @@ from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
+from kidx.lookup.touches import MANY, many_lookups
 from kidx.pages.geometry import pages_of_slot, pages_touched
 from kidx.report.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Table
 
@@ -78,19 +79,35 @@ def _rows(index: IndexReader, targets: Sequence[int], question: Question) -> Ite
     read, index_format = index.reader(by), index.index_format
     probes: list[dict[str, Any]] | None = None
     pages: list[int] | None = None
-    for target in targets:
+    slots = None if page_bytes or len(targets) < MANY else _slots_at_once(index, targets, by, bound)
+    for number, target in enumerate(targets):
         for search in searches:
             watched = Recorder(read) if page_bytes else None
-            bounds = index.bounds(target, by, search, watched or read)
-            slot = bounds.lower if bound == LOWER else bounds.upper
+            if slots is not None:
+                slot = slots[number]
+            else:
+                bounds = index.bounds(target, by, search, watched or read)
+                slot = bounds.lower if bound == LOWER else bounds.upper
             found = index.answer(slot, by, bound)
             answer = _pair(index_format, *found, iso) if found else None
             entry = _entry(index, slot, answer) if answer and slot >= 0 else None
             if watched and page_bytes:
-                probes = [_probe(index, probed, number, target, page_bytes) for probed, number in watched.probes]
+                probes = [
+                    _probe(index, probed, read_there, target, page_bytes) for probed, read_there in watched.probes
+                ]
                 pages = pages_touched((probed for probed, _ in watched.probes), index_format.size, page_bytes)
             yield (index.path, index_format.kind, target, by, bound, search, slot, entry, answer, probes, pages,
                    index.entries)  # fmt: skip
+
+
+def _slots_at_once(index: IndexReader, targets: Sequence[int], by: str, bound: str) -> list[int] | None:
+    """The slots of all targets, the same for both searches; None where only a search tells (a disordered index)."""
+    many = many_lookups(index, by)
+    if many is None:
+        return None
+    lower = many.lower(targets)
+    slots: list[int] = (lower if bound == LOWER else many.upper(lower, targets)).tolist()
+    return slots
 
 
 def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[str, Any]:

@@ -6,11 +6,16 @@ Sources: org.apache.kafka.storage.internals.log.OffsetIndex (lookup, fetchUpperB
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, extent_of
+from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, decode, extent_of
 from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 NO_TIMESTAMP = -1
 _TAIL_CHUNK_BYTES = 1 << 14
@@ -55,10 +60,12 @@ class IndexReader:
             key, value = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
         return key + self._key_shift, value + self._value_shift
 
-    def keys(self) -> list[int]:
-        """Every entry's key, in order of slots."""
+    def column(self, by: str = KEY) -> npt.NDArray[np.int64]:
+        """Every entry's key (or value) at once, shape (entries,)."""
         self.hold()
-        return [key + self._key_shift for key, _ in self.index_format.struct.iter_unpack(self._held or b"")]
+        return decode(self.index_format, self._held or b"", self.base_offset)[
+            self.index_format.key if by == KEY else self.index_format.value
+        ]
 
     def reader(self, by: str = KEY) -> ReadSlot:
         """The function from slot to key, or to value, that a search compares."""

@@ -6,6 +6,7 @@ may end anywhere, and only the plain one says where.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -55,19 +56,25 @@ class ManyLookups:
             self._paths[key] = PagePaths(self.entries, self._entry_bytes, warm_entries, page_bytes)
         return self._paths[key]
 
-    def look_up(self, targets: npt.NDArray[np.int64], kind: str = WARM, page_bytes: int = PAGE_BYTES) -> Found:
-        """Search for every target: int64, shape (n,), n < 2^32."""
+    def look_up(
+        self, targets: Sequence[int] | npt.NDArray[np.int64], kind: str = WARM, page_bytes: int = PAGE_BYTES
+    ) -> Found:
+        """Search for every target, int64, n < 2^32, and number its way's pages."""
+        targets = np.asarray(targets, np.int64)
         paths = self.paths(kind, page_bytes)
         if not self.entries:
             return Found(np.full(len(targets), -1, np.int32), np.zeros(len(targets), np.int32))
         numbers, sorted_targets, order = self._sorted(targets)
         after = np.searchsorted(numbers, sorted_targets, side="right")  # the slot + 1, as PagePaths counts
-        equal = numbers.take(after - 1, mode="clip") == sorted_targets
-        found = np.where(equal & (after > 0), paths.exact.take(after), paths.between.take(after))
+        equal = (after > 0) & (numbers.take(after - 1, mode="clip") == sorted_targets)
         slots, numbers_of_paths = np.empty((2, len(targets)), np.int32)
         slots[order] = after - 1
-        numbers_of_paths[order] = found
+        numbers_of_paths[order] = np.where(equal, paths.exact.take(after), paths.between.take(after))
         return Found(slots, numbers_of_paths)
+
+    def lower(self, targets: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The largest lower bounds alone, -1 where there is none."""
+        return (np.searchsorted(self._numbers, np.asarray(targets, np.int64), side="right") - 1).astype(np.int32)
 
     def _sorted(self, targets: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
         """What to search in, the targets in order, and where each was: rising targets walk the index once."""
@@ -83,13 +90,15 @@ class ManyLookups:
         packed >>= np.uint64(_ORDER_BITS)
         return self._narrow, packed.astype(np.uint32), order
 
-    def upper(self, slots: npt.NDArray[np.int32], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def upper(
+        self, slots: npt.NDArray[np.int32], targets: Sequence[int] | npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int32]:
         """The smallest upper bounds (-1 none) that belong to the lower bounds `slots`.
 
         As in the plain search, a target equal to entry 0 gets slot 1.
         """
         if not self.entries:
             return slots
-        exact = (slots > 0) & (self._numbers.take(slots, mode="clip") == targets)
+        exact = (slots > 0) & (self._numbers.take(slots, mode="clip") == np.asarray(targets, np.int64))
         upper = np.where(exact, slots, slots + 1).astype(np.int32)
         return np.where(upper < self.entries, upper, np.int32(-1))

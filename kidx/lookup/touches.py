@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
@@ -12,10 +12,13 @@ from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
 from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
+if TYPE_CHECKING:
+    from kidx.lookup.many import ManyLookups
+
+MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
 TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
 WORKLOADS = (TAIL, UNIFORM, ALL, REPLAY)
 UNIFORM_LOOKUPS = 100_000
-_MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
 
 
 class Way(NamedTuple):
@@ -36,17 +39,9 @@ def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BY
 
 def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes: int = PAGE_BYTES) -> Counter[int]:
     """How many of the look-ups touch each page: page to number, pages never touched left out."""
-    if len(targets) >= _MANY:
-        import numpy as np
-
-        from kidx.lookup.many import ManyLookups
-
-        keys = np.array(index.keys(), np.int64)
-        if (keys[1:] > keys[:-1]).all():
-            many = ManyLookups(keys, index.index_format.size, index.index_format.warm_entries)
-            found = many.look_up(np.array(targets, np.int64), kind, page_bytes)
-            counts = many.paths(kind, page_bytes).touches(found.paths)
-            return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
+    if len(targets) >= MANY and (many := many_lookups(index)):
+        counts = many.paths(kind, page_bytes).touches(many.look_up(targets, kind, page_bytes).paths)
+        return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
     touched: Counter[int] = Counter()
     for target in targets:
         touched.update(way_of(index, target, kind, page_bytes).pages)
@@ -67,8 +62,18 @@ def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
         low, high = sorted((index.entry(0)[0], index.entry(index.entries - 1)[0]))
         random = Random(seed)
         return [random.randint(low, high) for _ in range(UNIFORM_LOOKUPS)]
-    keys = index.keys()
+    keys: list[int] = index.column().tolist()
     return keys[-index.index_format.warm_entries :] if workload == TAIL else keys
+
+
+def many_lookups(index: IndexReader, by: str = KEY) -> ManyLookups | None:
+    """The index made ready for look-ups by the million; None where its keys (or values) do not strictly rise."""
+    from kidx.lookup.many import ManyLookups
+
+    try:
+        return ManyLookups(index.column(by), index.index_format.size, index.index_format.warm_entries)
+    except ValueError:
+        return None
 
 
 class Growth(NamedTuple):

@@ -175,3 +175,13 @@ def test_refusals(args: list[object], status: int, said: str) -> None:
 def test_a_bad_line_is_named() -> None:
     ran = lookup(OFFSETS, "-", stdin="1\n2\nx\n")
     assert ran.status == 2 and b"-, line 3: 'x' is not an offset" in ran.err
+
+
+@pytest.mark.parametrize("by", ["key", "value"])
+@pytest.mark.parametrize("bound", ["lower", "upper"])
+def test_many_targets_are_answered_as_single_ones(by: str, bound: str) -> None:
+    targets = [n * 37 for n in range(3000)]
+    options = ("--by", by, "--bound", bound, "--search", "both", "--format", "jsonl")
+    many = lookup(OFFSETS, "-", *options, stdin="".join(f"{n}\n" for n in targets)).rows
+    few = [row for part in (targets[:1500], targets[1500:]) for row in lookup(OFFSETS, *part, *options).rows]
+    assert many == few

@@ -24,6 +24,7 @@ def test_equal_to_the_plain_search(data: st.DataObject, shape: tuple[int, int], 
     many = ManyLookups(numbers, entry_bytes, warm_entries)
     asked = np.array(targets, np.int64)
     found = many.look_up(asked, kind, page_bytes)
+    assert many.lower(targets).tolist() == found.slots.tolist()
     uppers = many.upper(found.slots, asked)
     pages = many.paths(kind, page_bytes).pages
     listed = numbers.tolist()
