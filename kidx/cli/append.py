@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kidx.cli.options import base_offset_option, examples, format_option, lines_of
+from kidx.cli.options import TakesNegativeNumbers, base_offset_option, examples, format_option, lines_of
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 from kidx.errors import UsageError
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=TakesNegativeNumbers,
     short_help="Append entries to an index.",
     epilog=examples(
         "kidx append 00000000000000004117.index 4711:345000",
         "kidx append --create --max-index-size 10485760 00000000000000000000.index 23:1185 28:2242",
-        "kidx dump --format jsonl old/00000000000000000000.index | kidx append new/00000000000000000000.index -",
+        "kidx dump --format jsonl a/00000000000000000000.index | kidx append --create b/00000000000000000000.index -",
     ),
 )
 @click.argument("file", type=click.Path())

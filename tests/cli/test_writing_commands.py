@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.damage import swap_entries
 from tests.support import KAFKA_SETS, kidx
 from tests.surgery.support import INDEX, listing, running_broker
 
@@ -141,9 +144,31 @@ def test_requests_that_make_no_sense(partition: Path, command: tuple[str, ...], 
     assert listing(partition) == before
 
 
+def test_numbers_below_zero_are_no_options(tmp_path: Path) -> None:
+    index = tmp_path / "00000000000000000000.timeindex"
+    assert kidx("append", index, "-1:0", "5:3", "--create").status == 0
+    assert index.read_bytes() == (5).to_bytes(8, "big") + (3).to_bytes(4, "big")
+    assert kidx("append", index, "--nonsense").status == 2
+
+
 def test_a_torn_file_is_trimmed_only_when_told(partition: Path) -> None:
     index = partition / INDEX
     index.write_bytes(index.read_bytes()[:-3])
     assert b"--torn" in kidx("trim", index).err
     assert kidx("trim", index, "--torn").status == 0
     assert index.read_bytes() == (PLAIN / INDEX).read_bytes()[: index.stat().st_size]
+
+
+def test_rows_are_as_documented(partition: Path) -> None:
+    """docs/surgery.md has every field of every schema."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "surgery.md").read_text()
+    index = partition / INDEX
+    swap_entries(partition / "00000000000000000190.index", 0, 1)
+    rows = kidx("verify", partition, "--suggest", "--format", "jsonl").rows
+    rows += kidx("truncate", index, "--to", 50, "--dry-run", "--format", "jsonl").rows
+    rows += kidx("truncate", index, "--to", 50, "--format", "jsonl").rows
+    rows += [json.loads(line) for line in (partition / ".kidx" / "journal.jsonl").read_text().splitlines()]
+    found = {row.pop("schema"): list(row) for row in rows}
+    for schema in ("kidx.write.v1", "kidx.entry_change.v1", "kidx.suggestion.v1", "kidx.journal.v1"):
+        section = text.split(f"## {schema}\n")[1].split("\n## ")[0]
+        assert sorted(found[schema]) == sorted(re.findall(r"^\| `(\w+)` \|", section, re.M)), schema
