@@ -66,6 +66,7 @@ def command(
     from kidx.cli import complain, exit_status
     from kidx.cli.rocketmq.lookup_tables import key_table, offset_table, time_table
     from kidx.errors import UsageError
+    from kidx.rocketmq.kinds import RocksDbQueues
     from kidx.rocketmq.log_queues import NOTE
 
     if sum(map(bool, (times, offsets, keys))) != 1:
@@ -73,6 +74,10 @@ def command(
     if (queue is None) != bool(keys):
         raise UsageError("--key wants TOPIC alone; --time and --offset want TOPIC and QUEUE")
     store = open_asked(root, config, commit_log, broker_version, algorithm=algorithm, mtimes=mtimes)
+    if store.layout.rocksdb and offsets:
+        raise RocksDbQueues(
+            f"{root}: the queues are in RocksDB (5.2 on), which kidx does not read, so no unit can be shown"
+        )
     if store.layout.rocksdb and not keys:
         complain(NOTE)
     failed: list[str] = []
