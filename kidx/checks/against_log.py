@@ -53,7 +53,7 @@ class OffsetEntries:
             yield self._finding(
                 "KX203",
                 index,
-                f"says offset {self.offsets[index]} is at byte {self.positions[index]} of the log; the batches around it "
+                f"says offset {self.offsets[index]} is at byte {self.positions[index]} of the log; batches around it "
                 f"start at {' and '.join(map(str, around))}",
                 around,
                 int(self.positions[index]),
@@ -83,8 +83,8 @@ class OffsetEntries:
                 yield self._finding(
                     "KX209",
                     index,
-                    f"says offset {offset} is at byte {self.positions[index]}; the batch there ends with {own}, and one "
-                    f"shortly after it with {offset}",
+                    f"says offset {offset} is at byte {self.positions[index]}; the batch there ends with {own}, "
+                    f"and one shortly after it with {offset}",
                     own,
                     offset,
                 )
@@ -92,8 +92,8 @@ class OffsetEntries:
         yield self._finding(
             "KX204",
             index,
-            f"says offset {offset} is at byte {self.positions[index]}; the batch there ends with offset {own}, and none "
-            f"before the next entry ends with {offset}",
+            f"says offset {offset} is at byte {self.positions[index]}; the batch there ends with offset {own}, and "
+            f"none before the next entry ends with {offset}",
             own,
             offset,
         )

@@ -97,7 +97,9 @@ def compare_snapshot(
         if wrong is None and open_there is not None:
             first = open_there.get(producer.producer_id, -1)
             if first != producer.current_txn_first_offset:
-                wrong = f"has its open transaction's first offset as {producer.current_txn_first_offset}; by the log it is {first}"
+                wrong = (
+                    f"has a transaction open from offset {producer.current_txn_first_offset}; by the log it is {first}"
+                )
         if wrong:
             yield finding(
                 "KX407",

@@ -14,8 +14,8 @@ from kidx.findings import ERROR, NOTE, WARNING, Rule
 
 _REBUILD = "kidx rebuild DIRECTORY --output FIXED"
 _LOADS_IT = (
-    "Before 2.3 a broker checked at start only that the last entry is not before the first; since 2.3 (KAFKA-7283) it "
-    "checks nothing: "
+    "Before 2.3 a broker checked at start only that the last entry is not before the first; since 2.3 (KAFKA-7283) "
+    "it checks nothing: "
 )
 _TIERED = " A tiered-storage cache (RemoteIndexCache) still makes the old check of the last entry when it loads a file."
 _CONFIRM_BY_REBUILD = (
@@ -31,14 +31,14 @@ _INDEX_ALONE = (
         "torn-entry",
         ERROR,
         "The file ends inside an entry",
-        "Before 2.3 a broker found the length wrong at start and rebuilt the segment's indexes; since 2.3 it maps the "
-        "file, counts whole entries only and overwrites the rest with the next one. A tiered-storage cache refuses it. "
-        "A transaction index is read up to its last whole entry, but the next one is appended after the torn bytes, "
-        "and from there on every entry is misread.",
-        "An index is always a whole number of entries long (8 bytes in .index, 12 in .timeindex, 34 in .txnindex): the "
-        "broker sets its length itself. A torn one was cut by a copy that did not finish, a full disk, or a file "
-        "system repaired after a crash. Entries before the tear are good. In an offset or time index nothing is "
-        "lost but speed; in a transaction index an aborted transaction is, and read_committed consumers would see its "
+        "Before 2.3 a broker found the length wrong at start and rebuilt the segment's indexes; since 2.3 it maps "
+        "the file, counts whole entries only and overwrites the rest with the next one. A tiered-storage cache "
+        "refuses it. A transaction index is read up to its last whole entry, but the next one is appended after the "
+        "torn bytes, and from there on every entry is misread.",
+        "An index is always a whole number of entries long (8 bytes in .index, 12 in .timeindex, 34 in .txnindex): "
+        "the broker sets its length itself. A torn one was cut by a copy that did not finish, a full disk, or a file "
+        "system repaired after a crash. Entries before the tear are good. In an offset or time index nothing is lost "
+        "but speed; in a transaction index an aborted transaction is, and read_committed consumers would see its "
         "records. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
@@ -47,8 +47,9 @@ _INDEX_ALONE = (
         "zero-entry",
         ERROR,
         "Zeros lie where an entry should be, with entries after them",
-        _LOADS_IT + "its binary search may land on the zeros, take a wrong turn there, and answer with an entry far "
-        "too early or too late; reading starts from the wrong place." + _TIERED,
+        _LOADS_IT
+        + "its binary search may land on the zeros, take a wrong turn there, and answer with an entry far too early or "
+        "too late; reading starts from the wrong place." + _TIERED,
         "Zeros at the end of an index are preallocation (KX110); zeros with entries after them are not: no append "
         "skips a slot. A page or sector was never written, or was lost: power loss, a snapshot of a disk in use, a "
         "sparse copy. In a transaction index even zeros at the end are damage, for it is never preallocated; a "
@@ -63,11 +64,10 @@ _INDEX_ALONE = (
         "Before 2.3 a broker noticed it at start in the last entry alone (last offset below the base offset) and "
         "rebuilt the indexes; since 2.3 nobody looks. Its search takes a wrong turn at such an entry." + _TIERED,
         "A relative offset is an offset minus the segment's base offset, 0 to 2,147,483,647. A negative one is "
-        "overwritten data, or an offset further from the base than an int can say: old cleaners could "
-        "join segments into such a one (KAFKA-5413, offset overflow); since 2.0 a broker splits it at start "
-        "(KAFKA-6264). Look whether the segment's offsets span "
-        "more than 2^31 (`kidx stat`): then the segment has to be split, else only the index is damaged. "
-        + _CONFIRM_BY_REBUILD,
+        "overwritten data, or an offset further from the base than an int can say: old cleaners could join segments "
+        "into such a one (KAFKA-5413, offset overflow); since 2.0 a broker splits it at start (KAFKA-6264). Look "
+        "whether the segment's offsets span more than 2^31 (`kidx stat`): then the segment has to be split, else "
+        "only the index is damaged. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(
@@ -85,8 +85,9 @@ _INDEX_ALONE = (
         "offset-order",
         ERROR,
         "Offsets do not increase from entry to entry",
-        _LOADS_IT + "its binary search relies on the order and may miss the right entry. A consumer may get "
-        "an older batch first (and skip it), or a wrong OFFSET_OUT_OF_RANGE." + _TIERED,
+        _LOADS_IT
+        + "its binary search relies on the order and may miss the right entry. A consumer may get an older batch first "
+        "(and skip it), or a wrong OFFSET_OUT_OF_RANGE." + _TIERED,
         "A broker refuses to append an offset that is not larger than the last (InvalidOffsetException; in a time "
         "index: smaller). Out of order means that bytes were overwritten or moved: a bad disk, two writers on one "
         "directory, a restored copy that was patched together. The slot reported is the one whose removal restores "
@@ -98,10 +99,11 @@ _INDEX_ALONE = (
         "position-order",
         ERROR,
         "Positions in the log do not increase from entry to entry",
-        _LOADS_IT + "a look-up that ends on this entry starts reading the log at a wrong place. Starting too late, it "
-        "misses the offset; starting inside a batch, it reads garbage (CorruptRecordException)." + _TIERED,
-        "Later offsets lie later in the log, so positions rise with offsets. A position that does not was overwritten. "
-        "fetchUpperBoundOffset, which searches by position, is misled too. " + _CONFIRM_BY_REBUILD,
+        _LOADS_IT
+        + "a look-up that ends on this entry starts reading the log at a wrong place. Starting too late, it misses the "
+        "offset; starting inside a batch, it reads garbage (CorruptRecordException)." + _TIERED,
+        "Later offsets lie later in the log, so positions rise with offsets. A position that does not was "
+        "overwritten. fetchUpperBoundOffset, which searches by position, is misled too. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(
@@ -109,9 +111,10 @@ _INDEX_ALONE = (
         "timestamp-order",
         ERROR,
         "Timestamps do not increase from entry to entry",
-        "Before 2.3 a broker compared the last timestamp with the first at start and rebuilt if it was smaller; since "
-        "2.3 nobody looks. Time look-ups (offsetsForTimes, seek by time) take a wrong turn; and if it is the last "
-        "entry, retention takes its timestamp for the segment's newest and may delete the segment too early." + _TIERED,
+        "Before 2.3 a broker compared the last timestamp with the first at start and rebuilt if it was smaller; "
+        "since 2.3 nobody looks. Time look-ups (offsetsForTimes, seek by time) take a wrong turn; and if it is the "
+        "last entry, retention takes its timestamp for the segment's newest and may delete the segment too "
+        "early." + _TIERED,
         "A time index holds the largest timestamp so far, so it can only rise: records out of order in time do not "
         "unsettle it. One that falls or repeats was not written by a broker. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
@@ -142,11 +145,11 @@ _INDEX_ALONE = (
         NOTE,
         "The end of the index is preallocated zeros",
         "After an unclean stop a broker rebuilds the indexes of segments from its recovery point on, and trims them. "
-        "One that is not rebuilt is taken as full of entries, zeros included: look-ups go wrong, appends find no room "
-        "(BufferOverflowException: KAFKA-12734, KAFKA-19200), and the last timestamp reads as 0, so that retention "
-        "deletes the segment early (KAFKA-10207).",
-        "A broker creates an index at its full size (segment.index.bytes, 10 MiB by default), fills it with zeros, and "
-        "cuts it to its entries when the segment rolls or the log closes. So the active segment's indexes end in "
+        "One that is not rebuilt is taken as full of entries, zeros included: look-ups go wrong, appends find no "
+        "room (BufferOverflowException: KAFKA-12734, KAFKA-19200), and the last timestamp reads as 0, so that "
+        "retention deletes the segment early (KAFKA-10207).",
+        "A broker creates an index at its full size (segment.index.bytes, 10 MiB by default), fills it with zeros, "
+        "and cuts it to its entries when the segment rolls or the log closes. So the active segment's indexes end in "
         "zeros, and so do those that an unclean stop left behind: a note. Where a later segment exists and the stop "
         "was clean nobody will ever trim it: then it is a warning. The zeros are no data: kidx reads the entries "
         "before them as usual, where DumpLogSegments ends in silence or prints them as offset 0.",
@@ -157,8 +160,8 @@ _INDEX_ALONE = (
         "negative-timestamp",
         ERROR,
         "An entry's timestamp is negative",
-        "Before 2.3 a broker noticed it only where it was the last entry and smaller than the first; since 2.3 nobody "
-        "looks. As the last entry it makes the segment look older than any retention time." + _TIERED,
+        "Before 2.3 a broker noticed it only where it was the last entry and smaller than the first; since 2.3 "
+        "nobody looks. As the last entry it makes the segment look older than any retention time." + _TIERED,
         "A time index gets an entry when the largest timestamp so far grows, starting from -1 (none): a negative one "
         "is never written. The bytes were overwritten. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
@@ -179,10 +182,11 @@ _INDEX_ALONE = (
         "first-entry-at-base",
         ERROR,
         "An offset index entry names the segment's very beginning",
-        _LOADS_IT + "if only the offset or the position is wrong, look-ups that end on the entry start at a wrong "
-        "place." + _TIERED,
-        "A broker indexes a batch only when index.interval.bytes lie before it, so no entry has position 0, and "
-        "none names the base offset itself: without an entry a look-up starts at the beginning anyway. "
+        _LOADS_IT
+        + "if only the offset or the position is wrong, look-ups that end on the entry start at a wrong place."
+        + _TIERED,
+        "A broker indexes a batch only when index.interval.bytes lie before it, so no entry has position 0, and none "
+        "names the base offset itself: without an entry a look-up starts at the beginning anyway. "
         + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
@@ -193,9 +197,9 @@ _INDEX_ALONE = (
         "The transaction index is there but empty",
         "Every version opens it and finds no aborted transaction, as if it were not there. A tiered-storage cache "
         "makes such files itself.",
-        "A broker creates a .txnindex with its first entry, so that most segments have none. An empty one stays behind "
-        "when a segment was truncated or recovered, or when a tool created it. It says nothing wrong; only a log with "
-        "an ABORT marker would contradict it (KX401).",
+        "A broker creates a .txnindex with its first entry, so that most segments have none. An empty one stays "
+        "behind when a segment was truncated or recovered, or when a tool created it. It says nothing wrong; only a "
+        "log with an ABORT marker would contradict it (KX401).",
     ),
     Rule(
         "KX115",
@@ -204,8 +208,8 @@ _INDEX_ALONE = (
         "A transaction index entry has an unknown version",
         'Every version throws a KafkaException on a version above 0 ("Unexpected aborted transaction version"): '
         "loading the log fails at start, and so does every read_committed fetch that reaches the entry.",
-        "The format has had version 0 since 0.11. Another number is overwritten data, or an entry that does not start "
-        "where it should: after a torn entry (KX101) in the middle of a file all later ones are shifted. "
+        "The format has had version 0 since 0.11. Another number is overwritten data, or an entry that does not "
+        "start where it should: after a torn entry (KX101) in the middle of a file all later ones are shifted. "
         + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
@@ -215,8 +219,8 @@ _INDEX_ALONE = (
         ERROR,
         "Transactions' last offsets do not increase from entry to entry",
         "Not checked when loading. truncateTo stops at the first entry past its offset and may leave later ones "
-        "behind; a reader that stops at the first last-stable offset past its range may miss aborted transactions, and "
-        "a read_committed consumer gets their records.",
+        "behind; a reader that stops at the first last-stable offset past its range may miss aborted transactions, "
+        "and a read_committed consumer gets their records.",
         "A transaction gets its entry when its ABORT marker is appended, so the markers' offsets rise; a broker "
         "refuses anything else. Out of order means overwritten or patched. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
@@ -240,9 +244,9 @@ _INDEX_ALONE = (
         NOTE,
         "The time index goes on where the offset index has ended",
         "No version compares the two. Look-ups by time then walk further through the log than they need.",
-        "Both indexes get an entry at the same moment, except that a time index gets a last one when the segment rolls "
-        "or the log closes. Several time entries past the last offset entry mean many restarts with little data in "
-        "between, or an offset index that lost its end. Without the log they cannot be told apart.",
+        "Both indexes get an entry at the same moment, except that a time index gets a last one when the segment "
+        "rolls or the log closes. Several time entries past the last offset entry mean many restarts with little "
+        "data in between, or an offset index that lost its end. Without the log they cannot be told apart.",
         _REBUILD,
     ),
 )
@@ -253,8 +257,9 @@ _AGAINST_LOG = (
         "position-past-end",
         ERROR,
         "An entry points past the end of the log",
-        _LOADS_IT + "a look-up that ends on this entry finds nothing to read, and a fetch of an offset that is there "
-        "answers as if it were not. DumpLogSegments throws on such an entry and skips the files after it." + _TIERED,
+        _LOADS_IT
+        + "a look-up that ends on this entry finds nothing to read, and a fetch of an offset that is there answers as "
+        "if it were not. DumpLogSegments throws on such an entry and skips the files after it." + _TIERED,
         "The log was cut, by a recovery, a copy that did not finish or by hand, and its index was not; or the index "
         "belongs to another log. A broker appends to the log first and to the index after it. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
@@ -264,11 +269,12 @@ _AGAINST_LOG = (
         "offset-index-position-not-a-batch",
         ERROR,
         "An offset index entry points into the middle of a batch",
-        _LOADS_IT + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, "
-        "an offset out of nowhere, or a consumer that makes no progress." + _TIERED,
-        "Every position in an offset index is a batch's first byte. A neighbouring byte or another batch's inside means "
-        "that the entry was overwritten, or that the log and the index are of different generations (a log replaced "
-        "by a replica's, whose batches lie elsewhere, beside the old index). " + _CONFIRM_BY_REBUILD,
+        _LOADS_IT
+        + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, an offset "
+        "out of nowhere, or a consumer that makes no progress." + _TIERED,
+        "Every position in an offset index is a batch's first byte. A neighbouring byte or another batch's inside "
+        "means that the entry was overwritten, or that the log and the index are of different generations (a log "
+        "replaced by a replica's, whose batches lie elsewhere, beside the old index). " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(
@@ -277,12 +283,11 @@ _AGAINST_LOG = (
         ERROR,
         "An offset index entry's offset is not the last one of the batch it points at, nor of one shortly after",
         _LOADS_IT
-        + "too large an offset hides nothing until an offset between is looked up: the search then starts one "
-        "entry earlier and is slower, no more. Too small a one sends the search past the offset it looks for."
-        + _TIERED,
-        "An entry says: the batches appended at this position end with this offset. Old followers and message format v0 "
-        "and v1 write one entry for several batches, which is healthy (KX209); here no batch up to the next entry ends "
-        "with the offset. " + _CONFIRM_BY_REBUILD,
+        + "too large an offset hides nothing until an offset between is looked up: the search then starts one entry "
+        "earlier and is slower, no more. Too small a one sends the search past the offset it looks for." + _TIERED,
+        "An entry says: the batches appended at this position end with this offset. Old followers and message format "
+        "v0 and v1 write one entry for several batches, which is healthy (KX209); here no batch up to the next entry "
+        "ends with the offset. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(
@@ -305,8 +310,8 @@ _AGAINST_LOG = (
         + "look-ups by time go wrong by the difference; if it is the last entry, retention by time does, too."
         + _TIERED,
         "An entry says: with this offset the largest timestamp so far became this. The offset is the last one of the "
-        "first batch with that maximum; brokers up to 3.x name the very record inside the batch, which is as healthy. "
-        "DumpLogSegments' own check reports mismatches that are not there where an index has a zero tail. "
+        "first batch with that maximum; brokers up to 3.x name the very record inside the batch, which is as "
+        "healthy. DumpLogSegments' own check reports mismatches that are not there where an index has a zero tail. "
         + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
@@ -315,10 +320,10 @@ _AGAINST_LOG = (
         "max-timestamp-not-covered",
         WARNING,
         "The log holds a larger timestamp than its time index",
-        "Retention by time goes by the time index's last entry, or by the file's modification time where there is none: "
-        "the segment is deleted too early. Look-ups for times after the last entry may skip it.",
-        "When a segment rolls or the log closes, the largest timestamp gets its entry and the index is cut to size. A cut "
-        "index without it lost its end, or a missing one was made anew (KX502). " + _CONFIRM_BY_REBUILD,
+        "Retention by time goes by the time index's last entry, or by the file's modification time where there is "
+        "none: the segment is deleted too early. Look-ups for times after the last entry may skip it.",
+        "When a segment rolls or the log closes, the largest timestamp gets its entry and the index is cut to size. "
+        "A cut index without it lost its end, or a missing one was made anew (KX502). " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(
@@ -327,9 +332,9 @@ _AGAINST_LOG = (
         NOTE,
         "Between two entries lies far more of the log than index.interval.bytes",
         "Readers walk further through the log than they need to; nothing else.",
-        "A leader writes an entry after every index.interval.bytes (4096 by default). Entries further apart are left by "
-        "appends of many batches at once (a follower that catches up, before KAFKA-806), by a full index, or by entries "
-        "that were lost. A rebuilt index is dense again.",
+        "A leader writes an entry after every index.interval.bytes (4096 by default). Entries further apart are left "
+        "by appends of many batches at once (a follower that catches up, before KAFKA-806), by a full index, or by "
+        "entries that were lost. A rebuilt index is dense again.",
         _REBUILD,
     ),
     Rule(
@@ -338,9 +343,9 @@ _AGAINST_LOG = (
         NOTE,
         "An offset index entry names a later batch than the one at its position",
         "Every version reads it without loss: the search starts at the position and walks on to the offset.",
-        "Where one append brings several batches, brokers before KAFKA-806 write one entry: the position of the first "
-        "batch and the last offset of the last one. Followers do so all the time. DumpLogSegments calls it a mismatch; "
-        "it is healthy.",
+        "Where one append brings several batches, brokers before KAFKA-806 write one entry: the position of the "
+        "first batch and the last offset of the last one. Followers do so all the time. DumpLogSegments calls it a "
+        "mismatch; it is healthy.",
     ),
 )
 
@@ -350,14 +355,15 @@ _LOG = (
         "batch-crc",
         ERROR,
         "A batch's bytes do not have its CRC",
-        "No version checks a CRC when it serves a fetch: consumers get the batch and refuse it (CorruptRecordException) "
-        "unless check.crcs is off. Followers check and stop fetching the partition. After an unclean stop recovery "
-        "truncates the log at this batch if it lies past the recovery point, and everything after it is gone here.",
-        "At least one bit of the batch changed after the producer sent it: disk, memory, controller, or a file system "
-        "that lost a page. Nothing in the batch can be trusted; the batches around it are not affected. Look at a "
-        "replica: `kidx diff` shows whether it has the batch. Restoring this replica is done by deleting the partition's "
-        "directory of a stopped broker and letting it fetch anew; if it is the only good copy of what follows, save "
-        "the file first.",
+        "No version checks a CRC when it serves a fetch: consumers get the batch and refuse it "
+        "(CorruptRecordException) unless check.crcs is off. Followers check and stop fetching the partition. After "
+        "an unclean stop recovery truncates the log at this batch if it lies past the recovery point, and everything "
+        "after it is gone here.",
+        "At least one bit of the batch changed after the producer sent it: disk, memory, controller, or a file "
+        "system that lost a page. Nothing in the batch can be trusted; the batches around it are not affected. Look "
+        "at a replica: `kidx diff` shows whether it has the batch. Restoring this replica is done by deleting the "
+        "partition's directory of a stopped broker and letting it fetch anew; if it is the only good copy of what "
+        "follows, save the file first.",
         "let this replica fetch the partition anew from a healthy one",
     ),
     Rule(
@@ -365,8 +371,8 @@ _LOG = (
         "torn-batch",
         ERROR,
         "The log ends inside a batch",
-        "After an unclean stop, recovery of a segment past the recovery point truncates the log at this batch. A segment "
-        "below it, or after a clean stop, is loaded as it is: reads of the last batch fail.",
+        "After an unclean stop, recovery of a segment past the recovery point truncates the log at this batch. A "
+        "segment below it, or after a clean stop, is loaded as it is: reads of the last batch fail.",
         "The last append was not written out: power loss, a full disk, or a copy that did not finish. In the active "
         "segment of a running broker it is an append under way (--live knows that). What is missing was acknowledged "
         "only if other replicas have it.",
@@ -378,11 +384,11 @@ _LOG = (
         ERROR,
         "In the middle of the log, no batch can be read; further on they go on",
         "Every version reads from batch to batch by their lengths, so a fetch at or after this place fails "
-        "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and the sound batches "
-        "behind go too.",
-        "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch whose "
-        "CRC holds, so that what lies behind is known: compare with a replica (`kidx diff`) before a broker's recovery "
-        "cuts it off.",
+        "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and the sound "
+        "batches behind go too.",
+        "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch "
+        "whose CRC holds, so that what lies behind is known: compare with a replica (`kidx diff`) before a broker's "
+        "recovery cuts it off.",
         "let this replica fetch the partition anew from a healthy one",
     ),
     Rule(
@@ -390,10 +396,10 @@ _LOG = (
         "trailing-garbage",
         ERROR,
         "After the last batch come bytes that are no batch",
-        "Reading stops there: the log end is taken from what can be read, new batches are appended after the garbage, "
-        "and cannot be reached. Recovery after an unclean stop truncates the garbage away.",
-        "Something else was written to the file, or a file system gave it another file's blocks after a crash. Batches "
-        "before it are sound.",
+        "Reading stops there: the log end is taken from what can be read, new batches are appended after the "
+        "garbage, and cannot be reached. Recovery after an unclean stop truncates the garbage away.",
+        "Something else was written to the file, or a file system gave it another file's blocks after a crash. "
+        "Batches before it are sound.",
         "let the broker recover the segment, or fetch it from a replica",
     ),
     Rule(
@@ -401,8 +407,8 @@ _LOG = (
         "batch-order",
         ERROR,
         "A batch begins with an offset that came before it",
-        "No version notices when loading. A fetch finds the first batch that ends at or after its offset, and consumers "
-        "see records twice, or skip some. A follower refuses such an append (OffsetsOutOfOrderException).",
+        "No version notices when loading. A fetch finds the first batch that ends at or after its offset, and "
+        "consumers see records twice, or skip some. A follower refuses such an append (OffsetsOutOfOrderException).",
         "Offsets rise from batch to batch. One that does not was written twice (a copy or repair that pasted pieces "
         "together), or its base offset, which no CRC covers, was overwritten.",
         "let this replica fetch the partition anew from a healthy one",
@@ -413,10 +419,11 @@ _LOG = (
         WARNING,
         "Offsets are missing between two batches, though nothing was compacted here",
         "Every version skips the gap: consumers go on with the next offset there is, and never learn of the loss.",
-        "Without compaction a log has every offset. Missing ones mean that batches were cut out, or that a base offset "
-        "(which no CRC covers) was overwritten. kidx takes a partition for compacted if the cleaner's checkpoint names "
-        "it, a batch has fewer records than offsets or a delete horizon, or it is one of Kafka's own compacted topics; a "
-        "compacted topic of which only some files are here and that shows none of these is a false alarm.",
+        "Without compaction a log has every offset. Missing ones mean that batches were cut out, or that a base "
+        "offset (which no CRC covers) was overwritten. kidx takes a partition for compacted if the cleaner's "
+        "checkpoint names it, a batch has fewer records than offsets or a delete horizon, or it is one of Kafka's "
+        "own compacted topics; a compacted topic of which only some files are here and that shows none of these is a "
+        "false alarm.",
         "let this replica fetch the partition anew from a healthy one",
     ),
     Rule(
@@ -425,16 +432,18 @@ _LOG = (
         ERROR,
         "A batch's header contradicts itself",
         "The header is believed: wrong counts make consumers fail or stop, an unknown codec cannot be inflated.",
-        "Number of records, last offset delta, base offset and codec must fit each other. The CRC holds, so the batch "
-        "was written like this, by a broken client past a broker that did not validate it, or repaired by hand.",
+        "Number of records, last offset delta, base offset and codec must fit each other. The CRC holds, so the "
+        "batch was written like this, by a broken client past a broker that did not validate it, or repaired by "
+        "hand.",
     ),
     Rule(
         "KX308",
         "record-damage",
         ERROR,
         "A batch's records cannot be decoded, or do not fit its header",
-        "Brokers do not look into batches that they serve: consumers fail on it with every attempt. The log cleaner dies "
-        "on it, and compaction of the whole disk stops until the broker is restarted (since 1.1: of this partition).",
+        "Brokers do not look into batches that they serve: consumers fail on it with every attempt. The log cleaner "
+        "dies on it, and compaction of the whole disk stops until the broker is restarted (since 1.1: of this "
+        "partition).",
         "Found with --deep only. The CRC holds, so the batch was written like this: a broken client or compression "
         "library, or a tool that wrote the log.",
         "have consumers seek past the batch, or delete records up to it (kafka-delete-records)",
@@ -446,8 +455,8 @@ _LOG = (
         "A batch's offset is too far from the segment's base for an index",
         "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264); before, appending to the index or "
         "recovery threw (IndexOffsetOverflowException), and the cleaner died.",
-        "Indexes hold offsets relative to the base in 31 bits. Old versions could join segments into one whose offsets "
-        "span more.",
+        "Indexes hold offsets relative to the base in 31 bits. Old versions could join segments into one whose "
+        "offsets span more.",
     ),
     Rule(
         "KX310",
@@ -463,20 +472,21 @@ _LOG = (
         "future-timestamp",
         NOTE,
         "A timestamp lies in the future",
-        "Retention by time goes by the segment's largest timestamp: the segment stays until that moment has passed, and "
-        "so do all later ones. Look-ups by time find it for every time before.",
-        "A producer's clock was wrong, or it counts in other units (microseconds). message.timestamp.after.max.ms (3.6 and "
-        "later; message.timestamp.difference.max.ms before) refuses such records; log.retention.bytes still works.",
+        "Retention by time goes by the segment's largest timestamp: the segment stays until that moment has passed, "
+        "and so do all later ones. Look-ups by time find it for every time before.",
+        "A producer's clock was wrong, or it counts in other units (microseconds). message.timestamp.after.max.ms "
+        "(3.6 and later; message.timestamp.difference.max.ms before) refuses such records; log.retention.bytes still "
+        "works.",
     ),
     Rule(
         "KX312",
         "log-zero-tail",
         NOTE,
         "The log ends in preallocated zeros",
-        "With log.preallocate a new segment is zero-filled to its full size and cut to its batches when it rolls or the "
-        "log closes. After an unclean stop recovery truncates the zeros.",
-        "The zeros are no data. In the active segment, and after an unclean stop, they belong there; elsewhere nobody "
-        "will cut them, or a file system lost blocks at the end of the file.",
+        "With log.preallocate a new segment is zero-filled to its full size and cut to its batches when it rolls or "
+        "the log closes. After an unclean stop recovery truncates the zeros.",
+        "The zeros are no data. In the active segment, and after an unclean stop, they belong there; elsewhere "
+        "nobody will cut them, or a file system lost blocks at the end of the file.",
     ),
 )
 
@@ -498,8 +508,8 @@ _STATE = (
         "aborted-transaction-wrong",
         ERROR,
         "A transaction index entry contradicts the log",
-        "Every version believes the index: read_committed consumers drop that producer's records from the first to the "
-        "last offset that it says, and see records that it leaves out.",
+        "Every version believes the index: read_committed consumers drop that producer's records from the first to "
+        "the last offset that it says, and see records that it leaves out.",
         "Each entry stands for an ABORT marker in this segment: its producer, the transaction's first offset, the "
         "marker's, and the last stable offset when it was written. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
@@ -509,21 +519,21 @@ _STATE = (
         "open-transaction",
         NOTE,
         "A transaction has neither been committed nor aborted",
-        "The last stable offset stays at its first offset: read_committed consumers get nothing after it, and the cleaner "
-        "does not pass it. The coordinator aborts it after transaction.timeout.ms.",
-        "A transaction was under way when the broker stopped or the files were copied. If it stays open for longer than "
-        "its timeout it hangs (before KIP-890 a late append could start one without the coordinator's knowledge): "
-        "kafka-transactions.sh find-hanging shows it, and abort ends it.",
+        "The last stable offset stays at its first offset: read_committed consumers get nothing after it, and the "
+        "cleaner does not pass it. The coordinator aborts it after transaction.timeout.ms.",
+        "A transaction was under way when the broker stopped or the files were copied. If it stays open for longer "
+        "than its timeout it hangs (before KIP-890 a late append could start one without the coordinator's "
+        "knowledge): kafka-transactions.sh find-hanging shows it, and abort ends it.",
     ),
     Rule(
         "KX404",
         "epoch-order",
         ERROR,
         "A batch has a smaller leader epoch than one before it",
-        "Not checked when loading. Replicas truncate by leader epochs when a leader changes (KIP-101): with epochs out of "
-        "order they may cut too much, or keep what differs.",
-        "Epochs rise with every new leader. The epoch is outside the CRC, so overwritten bytes look the same as batches "
-        "from two histories in one log.",
+        "Not checked when loading. Replicas truncate by leader epochs when a leader changes (KIP-101): with epochs "
+        "out of order they may cut too much, or keep what differs.",
+        "Epochs rise with every new leader. The epoch is outside the CRC, so overwritten bytes look the same as "
+        "batches from two histories in one log.",
         "let this replica fetch the partition anew from a healthy one",
     ),
     Rule(
@@ -531,11 +541,11 @@ _STATE = (
         "epoch-mismatch",
         ERROR,
         "A batch's leader epoch is not the one that leader-epoch-checkpoint gives for its offset",
-        "The checkpoint is believed when a leader changes (KIP-101): a replica may truncate at a wrong offset, and lose "
-        "or keep records that the others do not have.",
-        "leader-epoch-checkpoint says from which offset on an epoch holds; every batch carries its own. They differ where "
-        "the file was restored from elsewhere, edited or lost lines, or the batch's epoch, which no CRC covers, was "
-        "overwritten. A broker rebuilds the lines of segments that it recovers.",
+        "The checkpoint is believed when a leader changes (KIP-101): a replica may truncate at a wrong offset, and "
+        "lose or keep records that the others do not have.",
+        "leader-epoch-checkpoint says from which offset on an epoch holds; every batch carries its own. They differ "
+        "where the file was restored from elsewhere, edited or lost lines, or the batch's epoch, which no CRC "
+        "covers, was overwritten. A broker rebuilds the lines of segments that it recovers.",
     ),
     Rule(
         "KX406",
@@ -544,8 +554,8 @@ _STATE = (
         "A producer snapshot is damaged",
         "The broker logs it, deletes the file, takes the next older one, and reads the log from there on; without "
         "any it reads the whole log, which delays the start.",
-        "The file is a version, a CRC and the producers' states. A damaged one costs time at the next start, no data: "
-        "producer states come back from the log, as far as it reaches.",
+        "The file is a version, a CRC and the producers' states. A damaged one costs time at the next start, no "
+        "data: producer states come back from the log, as far as it reaches.",
     ),
     Rule(
         "KX407",
@@ -581,8 +591,8 @@ _BESIDE = (
         'Without an offset index a broker recovers the segment at start ("Could not find offset index file"): it reads '
         "the whole log and rebuilds its indexes. A missing time index it makes anew, empty, and rebuilds nothing: "
         "look-ups by time then walk the segment from its start, and retention goes by the file's modification time.",
-        "Every segment has both, even if empty. One that is missing was deleted or not copied. kidx never creates it. "
-        + _CONFIRM_BY_REBUILD,
+        "Every segment has both, even if empty. One that is missing was deleted or not copied. kidx never creates "
+        "it. " + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(
@@ -591,9 +601,9 @@ _BESIDE = (
         WARNING,
         "Offsets are missing between two segments",
         "Every version loads the log as it is: consumers that reach the gap go on with the next segment.",
-        "A segment begins with the offset after the last one of the segment before it. A segment in between was deleted by "
-        "hand, not copied, or the end of the one before was cut off. In a compacted partition gaps are normal, and "
-        "not reported.",
+        "A segment begins with the offset after the last one of the segment before it. A segment in between was "
+        "deleted by hand, not copied, or the end of the one before was cut off. In a compacted partition gaps are "
+        "normal, and not reported.",
         "let this replica fetch the partition anew from a healthy one",
     ),
     Rule(
@@ -603,20 +613,21 @@ _BESIDE = (
         "Files of an unfinished compaction or split lie in the directory",
         "At the next start every version deletes .cleaned files (and .swap files at or after the first of them), "
         "deletes the segments that complete .swap files replace, and renames these to segments.",
-        "The cleaner writes .cleaned files, renames them to .swap once all are complete, then removes the old segments "
-        "and drops the suffix. Such files in a stopped broker's directory show where it was interrupted; in a running "
-        "one's they come and go. Nothing is lost either way.",
+        "The cleaner writes .cleaned files, renames them to .swap once all are complete, then removes the old "
+        "segments and drops the suffix. Such files in a stopped broker's directory show where it was interrupted; in "
+        "a running one's they come and go. Nothing is lost either way.",
     ),
     Rule(
         "KX505",
         "text-file-malformed",
         ERROR,
         "A checkpoint or properties file cannot be read as one",
-        "A malformed offset checkpoint or leader-epoch-checkpoint is an IOException when it is read: the log dir goes "
-        "offline or the broker does not start. Without meta.properties a log dir counts as new and is not formatted.",
-        "These are small text files that the broker writes beside the old one and renames, so that a half-written one "
-        "shows a file system that lost data, or an editor. An offset checkpoint may be deleted while the broker is "
-        "stopped: the recovery point then is 0 (every log is recovered), the log start that of the first segment.",
+        "A malformed offset checkpoint or leader-epoch-checkpoint is an IOException when it is read: the log dir "
+        "goes offline or the broker does not start. Without meta.properties a log dir counts as new and is not "
+        "formatted.",
+        "These are small text files that the broker writes beside the old one and renames, so that a half-written "
+        "one shows a file system that lost data, or an editor. An offset checkpoint may be deleted while the broker "
+        "is stopped: the recovery point then is 0 (every log is recovered), the log start that of the first segment.",
     ),
 )
 

@@ -147,7 +147,7 @@ def _ending(log: Evidence, stretch: Stretch, done: LogChecked) -> Iterator[Findi
     yield finding(
         code,
         log.path,
-        f"its last {rest:,} bytes are no whole batch: {stretch.ending_why}",
+        f"its last {rest:,} bytes are no batch: {stretch.ending_why}",
         span=(at, log.size),
         found=rest,
     )

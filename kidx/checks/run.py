@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
 from kidx.checks.options import Options
-from kidx.checks.account import Checked
 from kidx.checks.partition import check_target
 from kidx.checks.targets import Target
 from kidx.errors import CannotRead
 from kidx.findings import Finding
 from kidx.forks import run_forked
-
 
 _TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
 

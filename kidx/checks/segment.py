@@ -24,8 +24,8 @@ from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIM
 from kidx.logdir.tree import DataFile, Segment
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import numpy as np
+    import numpy.typing as npt
 
 
 class Index(NamedTuple):

@@ -14,7 +14,7 @@ from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.making import MAX_FINDINGS_OF_A_RULE, finding
 from kidx.evidence import Evidence
 from kidx.findings import Finding
-from kidx.formats.batches import COUNT_UNKNOWN, NO_TIMESTAMP
+from kidx.formats.batches import DELETE_HORIZON_BIT, NO_TIMESTAMP
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.control import control_type
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
@@ -208,7 +208,9 @@ class StretchCheck:
                 f"its header says base offset {base[row]}, last offset delta {span[row] - 1}, {count[row]} records and "
                 f"codec {window.codec[row]}, which cannot be",
             )
-        self.seen.compacted |= bool((new & good & ((count < span) | (window.column("attributes") & 0x40 > 0))).any())
+        self.seen.compacted |= bool(
+            (new & good & ((count < span) | (window.column("attributes") & DELETE_HORIZON_BIT > 0))).any()
+        )
         facts = self.facts
         before = good & ~odd & (first_offsets < facts.base_offset)
         far = good & ~odd & (last - facts.base_offset > MAX_RELATIVE_OFFSET)

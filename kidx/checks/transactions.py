@@ -35,7 +35,7 @@ class Replay:
         self.opened_at: dict[int, int] = {}
 
     def segment(self, events: Sequence[TransactionEvent]) -> list[Aborted]:
-        """Let a segment's events go by; its ABORT markers' transactions, of which its index lists those with a start."""
+        """Let a segment's events go by; its ABORT markers, of which its index lists those with a start."""
         aborted = []
         for event in events:
             if event.marker is None:
@@ -69,15 +69,12 @@ def compare_index(
         at = slot * TRANSACTION_INDEX.size
         wrong = None
         if there is None or there.producer_id != producer:
-            wrong = (
-                f"lists a transaction of producer {producer} aborted at offset {last}; the log has no such marker there"
-            )
+            wrong = f"lists an abort of producer {producer} at offset {last}; the log has no such marker there"
         elif not compacted and there.first_offset not in (None, first):
-            wrong = f"says the transaction aborted at {last} began at offset {first}; in the log it begins at {there.first_offset}"
+            wrong = f"says the transaction began at offset {first}; in the log it begins at {there.first_offset}"
         elif not compacted and there.last_stable_offset not in (None, stable):
             wrong = (
-                f"says that the last stable offset was {stable} when the marker at {last} was written; by the log it was "
-                f"{there.last_stable_offset}"
+                f"says the last stable offset was {stable} at the marker; by the log it was {there.last_stable_offset}"
             )
         if wrong:
             yield finding(
