@@ -175,8 +175,8 @@ def _across(
         yield finding(
             "KX404",
             log.path,
-            f"from byte {stretch.start} on the leader epoch is {stretch.first_epoch}, but epoch {before.last_epoch} came "
-            "before it",
+            f"from byte {stretch.start} on the leader epoch is {stretch.first_epoch}, but "
+            f"epoch {before.last_epoch} came before it",
             span=(stretch.start, stretch.start + 16),
             expected=f">= {before.last_epoch}",
             found=stretch.first_epoch,

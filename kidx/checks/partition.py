@@ -58,10 +58,7 @@ def check_target(target: Target, options: Options) -> Checked:
 
 def check_partition(partition: Partition, options: Options, names: dict[str, str] | None = None) -> Checked:
     """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
-    if names is None:
-        done = _PartitionCheck(partition, options).everything()
-    else:
-        done = _only(partition, options, names)
+    done = _only(partition, options, names) if names is not None else _PartitionCheck(partition, options).everything()
     done.findings = [f for f in done.findings if options.wants(f)]
     return done
 

@@ -58,8 +58,8 @@ def compare_index(
 ) -> Iterator[Finding]:
     """Findings where a transaction index and its log's ABORT markers differ.
 
-    `entries` are the index's: slot and fields. A compacted log has lost batches, so its markers need no entry, and where
-    a transaction began cannot be told; an entry needs its marker all the same.
+    `entries` are the slots and fields of the index. A compacted log has lost batches, so its markers need no entry, and
+    where a transaction began cannot be told; an entry needs its marker all the same.
     """
     by_marker = {a.last_offset: a for a in aborted}
     listed = set()
