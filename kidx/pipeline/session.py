@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CONNECT_SECONDS = 5
-START_SECONDS = 20  # for a master that takes the connection; with the JVM's own start an answer comes within 30 s
+REGISTER_SECONDS = 22  # for a master that takes the connection; with Spark's own start an answer comes in about 30 s
 _ZIP = "kidx-package.zip"
 _PORTS = {"spark": 7077, "k8s": 443}
 _LOG4J = """\
@@ -36,7 +37,10 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+logger.client.name = org.apache.spark.deploy.client
+logger.client.level = info
 """
+_REGISTERING = "Connecting to master spark://"  # said by StandaloneAppClient, once Spark itself is up
 
 
 def need_spark() -> None:
@@ -69,7 +73,8 @@ def spark_session(
     keep = False
     try:
         with _environment(master, scratch):
-            gateway = _launch(master, scratch, dict(config or {}), log_path)
+            with _interrupts_wait():
+                gateway = _launch(master, scratch, dict(config or {}), log_path)
             spark = _connect(gateway, master, log_path)
             ship(spark, scratch)
             yield spark
@@ -133,6 +138,22 @@ def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) 
             raise CannotRead(f"Spark's JVM did not start: {last_words(log_path) or e}") from None
 
 
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C takes effect after the block: a JVM whose start is broken off stays, and nobody knows its process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        raise KeyboardInterrupt
+
+
 def _settings(master: str, scratch: Path) -> dict[str, str]:
     # A worker that died is worth a second try anywhere; Spark by itself ends a local job at the first.
     threads = re.fullmatch(r"local\[([^,\]]+)\]", master)
@@ -161,37 +182,43 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    late = threading.Event()
+    done, late = threading.Event(), threading.Event()
 
-    def give_up() -> None:
-        late.set()
-        gateway.proc.kill()
+    def watch() -> None:
+        while _REGISTERING not in _text(log_path):
+            if done.wait(0.3):
+                return
+        if not done.wait(REGISTER_SECONDS):
+            late.set()
+            gateway.proc.kill()
 
-    timer = threading.Timer(START_SECONDS, give_up)
-    timer.daemon = True
     if master.startswith("spark://"):
-        timer.start()
+        threading.Thread(target=watch, daemon=True).start()
     try:
         context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
         return SparkSession(context)
     except Exception as e:
         if late.is_set():
             raise CannotRead(
-                f"--master {master}: it took the connection and did not answer as a Spark master in {START_SECONDS} s"
+                f"--master {master}: it took the connection, but in {REGISTER_SECONDS} s gave no Spark master's answer"
             ) from None
         raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or type(e).__name__}") from None
     finally:
-        timer.cancel()
+        done.set()
 
 
 def last_words(log_path: Path) -> str:
     """The last line of Spark's log that names an error, for a sentence about a session that failed."""
-    try:
-        lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
+    lines = _text(log_path).splitlines()
     telling = [line.strip() for line in lines if re.search(r"Error|Exception|ERROR", line) and "\tat " not in line]
     return telling[-1][:300] if telling else ""
+
+
+def _text(log_path: Path) -> str:
+    try:
+        return log_path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _end(gateway: Any) -> None:
@@ -250,10 +277,11 @@ def _environment(master: str, scratch: Path) -> Iterator[None]:
 
 
 def _quiet_py4j() -> None:
-    """py4j logs the traceback of every broken connection, and without a handler Python prints it."""
-    logger = logging.getLogger("py4j")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
+    """py4j logs the traceback of every broken connection, some through the root logger, and Python prints them where
+    nobody has set up logging. It has to stay so: threads notice the end of the JVM after the session's."""
+    for logger in (logging.getLogger(), logging.getLogger("py4j")):
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
 
 
 def ship(spark: SparkSession, directory: Path) -> None:

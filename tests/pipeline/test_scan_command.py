@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -41,14 +42,15 @@ def test_rows_statuses_and_what_is_kept(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "fleet.json").read_text())["scan"]["units_read"] == 1
 
 
-def test_ctrl_c_ends_everything() -> None:
+@pytest.mark.parametrize("seconds", [0.3, 6])  # while the JVM starts, and while it works
+def test_ctrl_c_ends_everything(seconds: float) -> None:
     scan = subprocess.Popen(
         [sys.executable, "-m", "kidx", "scan", str(SET)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     deadline = time.monotonic() + 60
     while not (children := _children(scan.pid)) and scan.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(1)
+    time.sleep(seconds)
     scan.send_signal(signal.SIGINT)
     out, err = scan.communicate(timeout=60)
     assert (scan.returncode, out, err) == (130, b"", b"")
@@ -80,6 +82,17 @@ def test_refusals_are_one_sentence(arguments: list[str], status: int, said: str)
     ran = kidx("scan", *arguments, SET / "fleet" / "broker-1")
     assert ran.status == status and ran.out == b"" and said in ran.err.decode()
     assert ran.err.count(b"\n") == 1
+
+
+def test_a_master_that_says_nothing_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        program = (
+            "from kidx.pipeline import session; session.REGISTER_SECONDS = 1; from kidx.cli import main; "
+            f"main(['scan', '--master', 'spark://127.0.0.1:{silent.getsockname()[1]}', {str(SET / 'fleet')!r}])"
+        )
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 3 and ran.stdout == "" and ran.stderr.count("\n") == 1
+    assert "gave no Spark master's answer" in ran.stderr
 
 
 def test_a_missing_extra_names_the_command_that_installs_it() -> None:
