@@ -1,4 +1,7 @@
-"""Whether an entry of a log has the CRC that its header claims."""
+"""Checksums of log files: CRC-32C, and whether an entry has the CRC that its header claims.
+
+`crc32c(data, previous=0)` comes from fastcrc; this is the only place that says so (see docs/dependencies.md).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import zlib
 from fastcrc.crc32 import iscsi as crc32c
 
 from kidx.formats.batches import CRC_START, LEGACY_CRC_START, Batch
+
+__all__ = ["crc32c", "crc_holds"]
 
 
 def crc_holds(batch: Batch, entry: bytes | memoryview) -> bool:

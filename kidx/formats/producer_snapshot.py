@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import NamedTuple
 
-from fastcrc.crc32 import iscsi as crc32c
-
 from kidx.errors import WrongFormat
+from kidx.formats.crc import crc32c
 from kidx.formats.fields import Field, RecordFormat
 
 VERSION = 1

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from fastcrc.crc32 import iscsi as crc32c
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import BATCH_HEADER, CRC_START, HEADER_BYTES
+from kidx.formats.crc import crc32c
 from kidx.segments.crc_chain import CrcChain
 from kidx.segments.lanes import boundaries
 from kidx.segments.windows import Window

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from fastcrc.crc32 import iscsi as crc32c
 
 from kidx.formats.batches import BATCH_HEADER, CRC_START
+from kidx.formats.crc import crc32c
 
 if TYPE_CHECKING:
     import numpy.typing as npt

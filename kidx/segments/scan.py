@@ -6,8 +6,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fastcrc.crc32 import iscsi as crc32c
-
 from kidx.evidence import Evidence
 from kidx.formats.batches import (
     CRC_START,
@@ -20,6 +18,7 @@ from kidx.formats.batches import (
     fault_at,
     parse_batch,
 )
+from kidx.formats.crc import crc32c
 from kidx.segments.walk import END, Ending, ending_of
 from kidx.segments.windows import Window
 
