@@ -11,12 +11,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from kidx.errors import CannotRead, WrongFormat
+from kidx.errors import CannotRead
 from kidx.evidence import exists, read_file
 from kidx.formats.batches import Batch
-from kidx.logdir.names import PRODUCER_SNAPSHOT, TRANSACTION
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.segment import FoundTime, SegmentReader
+from kidx.lookup.transactions import is_aborted, open_transactions
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3  # ListOffsetsRequest's special timestamps
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
@@ -47,7 +47,7 @@ class PartitionReader:
     @cached_property
     def start_offset(self) -> int:
         """The log start offset."""
-        return max(self.segments[0].base_offset, self._checkpointed("log-start-offset-checkpoint") or 0)
+        return max(self.segments[0].base_offset, self.checkpointed("log-start-offset-checkpoint") or 0)
 
     @cached_property
     def end_offset(self) -> int:
@@ -58,13 +58,13 @@ class PartitionReader:
     @cached_property
     def high_watermark(self) -> int:
         """What consumers can read ends here; at most the log's end."""
-        checkpointed = self._checkpointed("replication-offset-checkpoint")
+        checkpointed = self.checkpointed("replication-offset-checkpoint")
         return self.end_offset if checkpointed is None else min(checkpointed, self.end_offset)
 
     @cached_property
     def last_stable_offset(self) -> int:
         """The first offset of the earliest transaction without a marker, else the high watermark."""
-        return min([self.high_watermark, *self._open_transactions().values()])
+        return min([self.high_watermark, *open_transactions(self.partition, self.end_offset).values()])
 
     def fetch_end(self, isolation: str | None) -> int:
         """The offset that a consumer of this isolation cannot read any more."""
@@ -160,7 +160,7 @@ class PartitionReader:
             return epochs[-1].epoch if epochs else None
         return epochs[0].epoch if epochs and epochs[0].start_offset <= offset else None
 
-    def _checkpointed(self, name: str) -> int | None:
+    def checkpointed(self, name: str) -> int | None:
         """This partition's offset in a checkpoint file of the log dir, None where it is not there."""
         path, known = os.path.join(self.partition.log_dir, name), self.partition.name
         if known is None or not exists(path):
@@ -170,61 +170,10 @@ class PartitionReader:
         lines, _ = parse_offset_checkpoint(read_file(path))
         return next((p.offset for p in lines if (p.topic, p.partition) == (known.topic, known.partition)), None)
 
-    def _open_transactions(self) -> dict[int, int]:
-        """First offsets of the transactions without a marker, by producer: the newest snapshot's, and what followed."""
-        since, ongoing = self._snapshot()
-        for segment in self.segments_from(self.segment_for(since)):
-            with SegmentReader(segment) as reader:
-                for batch in reader.batches_from(max(since, segment.base_offset)):
-                    if batch.last_offset >= since and batch.transactional:
-                        _follow(ongoing, batch)
-        return ongoing
-
-    def _snapshot(self) -> tuple[int, dict[int, int]]:
-        from kidx.formats.producer_snapshot import parse_snapshot
-
-        for segment in reversed(self.partition.all_segments):
-            file = segment.file(PRODUCER_SNAPSHOT)
-            if file is None or segment.state or segment.base_offset > self.end_offset:
-                continue
-            try:
-                snapshot = parse_snapshot(read_file(file.path))
-            except WrongFormat:
-                continue
-            if not snapshot.crc_ok:  # a broker deletes such a file and takes the one before it
-                continue
-            producers = snapshot.producers
-            ongoing = {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}
-            return segment.base_offset, ongoing
-        return self.segments[0].base_offset, {}
-
     def visible(self, segment: Segment, batch: Batch, offset: int, isolation: str) -> bool:
         """Whether a consumer of this isolation gets the record at `offset` of a batch of `segment`."""
         if batch.control or offset >= self.fetch_end(isolation):
             return False
-        return isolation != READ_COMMITTED or not batch.transactional or not self._aborted(segment, batch, offset)
-
-    def _aborted(self, segment: Segment, batch: Batch, offset: int) -> bool:
-        """As a broker finds it out: by the transaction indexes from this segment on, until one says it is complete."""
-        from kidx.lookup.aborted import collect_aborted, read_transactions
-
-        for later in self.segments_from(segment):
-            file = later.file(TRANSACTION)
-            if file is None:
-                continue
-            with file.open() as evidence:
-                answer = collect_aborted(read_transactions(evidence), offset, offset + 1)
-            if any(aborted.producer_id == batch.producer_id for aborted in answer.aborted):
-                return True
-            if answer.complete:
-                return False
-        return False
-
-
-def _follow(ongoing: dict[int, int], batch: Batch) -> None:
-    """A producer's transaction begins with its first transactional batch and ends with its marker."""
-    if batch.control:
-        if batch.record_count:  # compaction can leave a marker's batch empty; Kafka then passes it over
-            ongoing.pop(batch.producer_id, None)
-    else:
-        ongoing.setdefault(batch.producer_id, batch.base_offset)
+        if isolation != READ_COMMITTED or not batch.transactional:
+            return True
+        return not is_aborted(self.segments_from(segment), batch.producer_id, offset)

@@ -192,9 +192,19 @@ class SegmentReader:
         return IndexReader(evidence, OFFSET_INDEX if kind == OFFSET else TIME_INDEX, self.base_offset)
 
     def _start_of(self, offset: int) -> tuple[int, int]:
-        """Slot and position that the offset index gives for an offset, (-1, 0) where it has none."""
+        """Slot and position that the offset index gives for an offset, (-1, 0) where it has none.
+
+        A position outside the log is said, and taken for the log's end: a broker finds nothing from there, either.
+        """
         slot = self._slot(self.offsets, OFFSET, offset)
-        return (slot, self.offsets.entry(slot)[1]) if self.offsets is not None and slot >= 0 else (-1, 0)
+        if self.offsets is None or slot < 0:
+            return -1, 0
+        position = self.offsets.entry(slot)[1]
+        if not 0 <= position <= self.log.size:
+            said = f"its offset index leads to byte {position} (slot {slot}), and it has {self.log.size} bytes"
+            self.troubles.append(f"{self.log.path}: {said}")
+            return slot, self.log.size
+        return slot, position
 
     def _offset_before(self, timestamp: int) -> int:
         slot = self._slot(self.times, TIME, timestamp)

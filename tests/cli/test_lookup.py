@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.schemas import documented_fields
 from tests.damage import entry, set_entry
 from tests.support import FIXTURES, Ran, kidx
 
@@ -12,10 +13,6 @@ CLEAN = FIXTURES / "kafka-4.3.1" / "clean"
 OFFSETS = CLEAN / "pages13-0" / "00000000000000000000.index"
 TIMES = CLEAN / "pages13-0" / "00000000000000000000.timeindex"
 ABORTED = CLEAN / "txn-0" / "00000000000000000000.txnindex"
-FIELDS = [
-    *("schema", "file", "kind", "target", "by", "bound", "search", "slot", "entry", "answer", "probes", "pages"),
-    "entries",
-]
 
 
 def lookup(*args: object, stdin: str | None = None) -> Ran:
@@ -25,7 +22,7 @@ def lookup(*args: object, stdin: str | None = None) -> Ran:
 def test_a_row_has_its_schema() -> None:
     (row,) = lookup(OFFSETS, 6656, "--format", "jsonl").rows
     position = entry(OFFSETS, -1)[1]
-    assert list(row) == FIELDS
+    assert list(row) == ["schema", *documented_fields("lookup", "kidx.lookup.v1")]
     assert row["schema"] == "kidx.lookup.v1" and row["file"] == str(OFFSETS) and row["kind"] == "offset_index"
     assert row["answer"] == {"offset": 6656, "position": position}
     assert row["entry"] == {"slot": 6655, "offset": 6656, "position": position, "relative_offset": 6656}
@@ -98,7 +95,7 @@ def test_no_targets_on_standard_input_is_no_error() -> None:
 def test_aborted_transactions() -> None:
     (row,) = lookup(ABORTED, "--fetch-from", 0, "--fetch-to", 40, "--format", "jsonl").rows
     assert row["schema"] == "kidx.aborted_lookup.v1"
-    assert list(row) == ["schema", "file", "fetch_from", "fetch_to", "complete", "aborted"]
+    assert list(row) == ["schema", *documented_fields("lookup", "kidx.aborted_lookup.v1")]
     text = lookup(ABORTED, "--fetch-from", 0, "--fetch-to", 10**9).out.decode()
     assert "aborted transactions" in text and "incomplete" in text
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.schemas import documented_fields
 from tests.cli.test_light_start import imported
 from tests.damage import overwrite, set_entry, shrink
 from tests.support import FIXTURES, Ran, kidx
@@ -38,8 +39,7 @@ def first_log(partition: Path) -> Path:
 
 def test_a_read_has_its_schema() -> None:
     row = row_of(PLAIN, "--offset", 5)
-    fields = "schema file target segment index_slot index_position bytes_walked batch record visible pages slice"
-    assert list(row) == [*fields.split(), "isolation", "why"]
+    assert list(row) == ["schema", *documented_fields("lookup", "kidx.read.v1")]
     assert row["schema"] == "kidx.read.v1" and row["target"] == 5 and row["segment"] == 0
     assert row["record"]["offset"] == 5 and row["visible"] is None and row["pages"] is None  # type: ignore[index]
 
@@ -104,7 +104,7 @@ def test_times_of_a_partition() -> None:
     assert found == largest and largest["offset"] < end["found"]["offset"]  # type: ignore[index]
     late = row_of(PLAIN, "--timestamp", "2200-01-01")
     assert late["found"] is None and "so late" in str(late["why"])
-    assert list(late) == ["schema", "file", "target", "segment", "found", "bytes_walked", "pages", "why"]
+    assert list(late) == ["schema", *documented_fields("lookup", "kidx.find.v1")]
 
 
 def test_a_trimmed_partition_begins_at_its_start() -> None:
@@ -214,3 +214,12 @@ def test_a_read_imports_no_numpy() -> None:
 def test_refusals(args: list[object], status: int, said: str) -> None:
     ran = lookup(*args)
     assert (ran.status, ran.out) == (status, b"") and said in ran.err.decode()
+
+
+def test_an_index_that_leads_out_of_the_log_is_said(plain: Path) -> None:
+    log = first_log(plain)
+    for position in (-5, 2**31 - 1):
+        set_entry(log.with_suffix(".index"), 0, 1, position)
+        ran = lookup(log, "--offset", 2)
+        assert ran.status == 3 and f"leads to byte {position} (slot 0)".encode() in ran.err
+        assert ran.rows[0]["batch"] is None

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.schemas import documented_fields
 from tests.support import FIXTURES, kidx
 
 SET = FIXTURES / "kafka-4.3.1"
 PAGES14 = SET / "clean" / "pages14-0" / "00000000000000000000.index"
-SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas-trace.md"
 
 
 def test_one_index_on_one_screen() -> None:
@@ -28,9 +28,7 @@ def test_one_index_on_one_screen() -> None:
 
 def test_a_row_has_the_documented_fields() -> None:
     (row,) = kidx("stat", PAGES14, "--format", "jsonl").rows
-    section = SCHEMAS.read_text().split("## kidx.stat.v1\n")[1].split("\n## ")[0]
-    fields = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
-    assert ["schema", *fields] == list(row)
+    assert ["schema", *documented_fields("trace", "kidx.stat.v1")] == list(row)
     assert (row["entries"], row["slack"], row["pages"], row["warm_from_slot"]) == (7168, 0, 14, 6143)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.schemas import documented_fields
 from tests.damage import set_entry
 from tests.support import FIXTURES, kidx
 
@@ -12,7 +13,6 @@ CLEAN = FIXTURES / "kafka-4.3.1" / "clean"
 PAGES13 = CLEAN / "pages13-0" / "00000000000000000000.index"
 PAGES14 = CLEAN / "pages14-0" / "00000000000000000000.index"
 TIMES = CLEAN / "pages14-0" / "00000000000000000000.timeindex"
-SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas-trace.md"
 
 
 def rows(*args: object, stdin: str | None = None) -> list[dict[str, object]]:
@@ -119,14 +119,9 @@ def test_large_files_put_several_pages_in_a_mark(tmp_path: Path) -> None:
     assert "each mark is 2 pages" in text and max(map(len, text.splitlines()[1:])) <= 110
 
 
-def documented(schema: str) -> set[str]:
-    section = SCHEMAS.read_text().split(f"## {schema}\n")[1].split("\n## ")[0]
-    return {line.split("`")[1] for line in section.splitlines() if line.startswith("| `")}
-
-
 def test_the_documented_fields_are_the_rows() -> None:
-    assert documented("kidx.trace.v1") | {"schema"} == set(rows(PAGES14, 5)[0])
-    assert documented("kidx.trace_growth.v1") | {"schema"} == set(rows("--grow")[0])
+    assert ["schema", *documented_fields("trace", "kidx.trace.v1")] == list(rows(PAGES14, 5)[0])
+    assert ["schema", *documented_fields("trace", "kidx.trace_growth.v1")] == list(rows("--grow")[0])
 
 
 @pytest.mark.parametrize(
