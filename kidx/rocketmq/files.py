@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from weakref import finalize
 
 from kidx.evidence import Evidence, open_evidence
 from kidx.rocketmq.layout import StoreFile
@@ -11,10 +12,11 @@ _OPEN_AT_ONCE = 32
 
 
 class OpenFiles:
-    """Descriptors that stay open between reads, the most recent few of them."""
+    """Descriptors kept open between reads, the most recent few; closed with the last user at the latest."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, Evidence] = OrderedDict()
+        finalize(self, _close_all, self._open)
 
     def get(self, path: str) -> Evidence:
         """The file, opened for reading when it is first asked for. Raises CannotRead."""
@@ -28,8 +30,12 @@ class OpenFiles:
 
     def close(self) -> None:
         """Close them all."""
-        while self._open:
-            self._open.popitem()[1].close()
+        _close_all(self._open)
+
+
+def _close_all(opened: OrderedDict[str, Evidence]) -> None:
+    while opened:
+        opened.popitem()[1].close()
 
 
 class MappedFile:
