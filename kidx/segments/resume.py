@@ -2,50 +2,62 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kidx.evidence import Evidence
-from kidx.formats.batches import Batch
+from kidx.formats.batches import BATCH_HEADER, HEADER_BYTES, OVERHEAD_BYTES
 from kidx.segments.scan import scan
-from kidx.segments.walk import walk
 
 if TYPE_CHECKING:
     from kidx.segments.windows import Ints
 
 _PIECE_BYTES = 1 << 20
-_MAGIC_AT = 16
+_MAGIC_AT = BATCH_HEADER.field_span("magic")[0]
+_MOST_CRC_BYTES = 4 << 30  # spent on candidates in all: bytes made to look like headers cannot keep kidx busy for days
 
 
 def resume(evidence: Evidence, position: int, end: int | None = None) -> int | None:
     """Where batches go on behind a place that is no batch: the first v2 batch after it whose CRC holds, or None.
 
-    A torn last batch and a damaged length look alike to a walk; what this finds tells them apart.
+    A torn last batch and a damaged length look alike to a walk; what this finds tells them apart. After checking 4 GiB
+    of candidates it gives up.
     """
     end = evidence.size if end is None else end
+    budget = _MOST_CRC_BYTES
     at = position + 1
-    while at + _MAGIC_AT < end:
+    while at + HEADER_BYTES <= end:
         data = evidence.read(at, min(_PIECE_BYTES, end - at))
-        found = data.find(b"\x02", _MAGIC_AT)
-        while found >= 0:
-            candidate = at + found - _MAGIC_AT
-            if _is_batch(evidence, candidate, end):
-                return candidate
-            found = data.find(b"\x02", found + 1)
-        at += max(len(data) - _MAGIC_AT, 1)
+        for found, size in _plausible_headers(data, end - at):
+            if _is_batch(evidence, at + found, size):
+                return at + found
+            budget -= size
+            if budget < 0:
+                return None
+        at += len(data) - HEADER_BYTES + 1
     return None
 
 
-def _is_batch(evidence: Evidence, position: int, end: int) -> bool:
-    batch = next(walk(evidence, position, end), None)
-    if batch is None or batch.magic != 2 or not _plausible(batch):
-        return False
-    window = next(scan(evidence, start=position, end=batch.next_position))
-    return not window.bad_crc
+def _plausible_headers(data: bytes, remaining: int) -> list[tuple[int, int]]:
+    """Where in `data` something like a v2 header starts that ends in time, and how many bytes it claims."""
+    import numpy as np
+
+    array = np.frombuffer(data, np.uint8)
+    starts = np.flatnonzero(array[_MAGIC_AT : len(array) - HEADER_BYTES + 1 + _MAGIC_AT] == 2)
+    headers = np.ndarray(len(data) - HEADER_BYTES + 1, f"V{HEADER_BYTES}", array.data, 0, (1,))[starts]
+    rows = headers.view(BATCH_HEADER.dtype)
+    sizes = rows["length"].astype(np.int64) + OVERHEAD_BYTES
+    delta, count = rows["last_offset_delta"].astype(np.int64), rows["record_count"]
+    fits = (sizes >= HEADER_BYTES) & (sizes <= remaining - starts)
+    fits &= (rows["base_offset"] >= 0) & (rows["attributes"] >= 0) & (rows["attributes"] < 0x80)
+    fits &= (count >= 0) & (count <= delta + 1)
+    return list(zip(starts[fits].tolist(), sizes[fits].tolist(), strict=True))
 
 
-def _plausible(batch: Batch) -> bool:
-    return batch.base_offset >= 0 and 0 <= batch.record_count <= batch.last_offset_delta + 1 and batch.attributes < 0x80
+def _is_batch(evidence: Evidence, position: int, size: int) -> bool:
+    window = next(scan(evidence, start=position, end=position + size), None)
+    return window is not None and not window.bad_crc
 
 
 def parts(evidence: Evidence, index_positions: Sequence[int] | Ints | None, count: int) -> list[tuple[int, int]]:
@@ -55,13 +67,11 @@ def parts(evidence: Evidence, index_positions: Sequence[int] | Ints | None, coun
     one does not, the batches end there or the index lies: what the ranges behind it gave is not to be used, and the
     log is to be scanned on from that range's start.
     """
-    if count <= 1 or index_positions is None or not len(index_positions):
-        return [(0, evidence.size)]
-    inside = sorted({int(p) for p in index_positions if 0 < p < evidence.size})
     cuts = [0]
-    for part in range(1, count):
-        wanted = evidence.size * part // count
-        cut = next((p for p in inside if p >= wanted), evidence.size)
-        if cuts[-1] < cut < evidence.size:
-            cuts.append(cut)
+    if index_positions is not None and len(index_positions):
+        for part in range(1, count):
+            slot = bisect_left(index_positions, evidence.size * part // count)
+            cut = int(index_positions[min(slot, len(index_positions) - 1)])
+            if cuts[-1] < cut < evidence.size:
+                cuts.append(cut)
     return list(zip(cuts, [*cuts[1:], evidence.size], strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from kidx.evidence import Evidence
@@ -13,8 +14,6 @@ from kidx.formats.batches import (
     LEGACY_CRC_START,
     OVERHEAD_BYTES,
     PREFIX,
-    PREFIX_BYTES,
-    SMALLEST_ENTRY,
     fault_at,
     parse_batch,
 )
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
 
 NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache: smaller ones push little out
+_LENGTH_AND_CRC = Struct(">8xi5xI")  # of a v2 header
+_MAGIC_AT = 16
 DENSE_BYTES = 8192  # average batch size below which arrays and chained CRCs win over a plain loop
 _PLAIN_BUFFER_BYTES = 512 << 10
 _PLAIN_WINDOW_BATCHES = 1024
@@ -136,19 +137,17 @@ class _PlainReader:
         while position < stop and len(positions) < most_batches:
             remaining = self._end - position
             buffer, at = self.header_at(position, min(remaining, HEADER_BYTES))
-            if remaining < PREFIX_BYTES:
+            if remaining >= HEADER_BYTES and buffer[at + _MAGIC_AT] == 2:  # nearly always; a Batch would take its time
+                length, crc = _LENGTH_AND_CRC.unpack_from(buffer, at)
+                size, magic, header = length + OVERHEAD_BYTES, 2, bytes(buffer[at : at + HEADER_BYTES])
+                if not HEADER_BYTES <= size <= remaining:
+                    break
+            elif fault_at(buffer, at, remaining):
                 break
-            _, length, _, magic = PREFIX.unpack_from(buffer, at)
-            size = length + OVERHEAD_BYTES
-            if size < SMALLEST_ENTRY.get(magic, 1 << 62) or size > remaining:
-                break
-            if magic == 2:
-                headers += buffer[at : at + HEADER_BYTES]
-                crc = int.from_bytes(buffer[at + 17 : at + 21], "big")
             else:
                 batch = parse_batch(buffer, at, position)
-                headers += batch.header_bytes()
-                crc = batch.crc
+                size, magic, crc, header = batch.size, batch.magic, batch.crc, batch.header_bytes()
+            headers += header
             if self._check_crc and self._crc(position, size, magic) != crc:
                 bad.append(len(positions))
             positions.append(position)
@@ -168,6 +167,8 @@ class _PlainReader:
 
     def _crc(self, position: int, size: int, magic: int) -> int:
         """The CRC of the entry's protected bytes, the buffer refilled as it goes on."""
+        if magic == 2 and position + size <= self._filled_to and self._buffer is not None:
+            return crc32c(self._buffer[position - self._at + CRC_START : position - self._at + size])
         function = crc32c if magic == 2 else zlib.crc32
         at, end = position + (CRC_START if magic == 2 else LEGACY_CRC_START), position + size
         crc = 0

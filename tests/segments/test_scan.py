@@ -148,6 +148,13 @@ def test_batches_go_on_behind_damage() -> None:
     assert resume(from_bytes(far), 10 * size) == 11 * size - 30 + 2_500_000
 
 
+@pytest.mark.parametrize("filler", (b"\2", b"\0\0\0\2", bytes(range(256))))
+def test_going_on_is_quick_where_everything_looks_like_a_header(filler: bytes) -> None:
+    noise = filler * (4_000_000 // len(filler))
+    assert resume(from_bytes(noise), 0) is None
+    assert resume(from_bytes(noise + small_batches(3)), 0) == len(noise)
+
+
 def test_a_scan_can_start_and_end_anywhere_between_batches() -> None:
     log = max(LOGS, key=lambda p: p.stat().st_size)
     data = log.read_bytes()
