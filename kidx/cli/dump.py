@@ -16,6 +16,10 @@ Examples:
   kidx dump --format kafka orders-3/*.timeindex
   kidx dump --from time:2026-01-31T12:00Z --head 20 --iso orders-3/00000000000004117222.timeindex
   kidx dump --from slot:1020 --hex orders-3/00000000000004117222.index
+  kidx dump --from 4118000 --producer-id 17 orders-3/00000000000004117222.log
+  kidx dump --records --key order-4711 --iso orders-3/00000000000004117222.log
+  kidx dump --records --redact --format jsonl orders-3/00000000000004117222.log
+  kidx dump --format kafka --print-data-log orders-3/00000000000004117222.log
   kidx dump --format jsonl --kind transaction_index /var/lib/kafka/data
   zstd -dc old.index.zst | kidx dump --kind offset_index --base-offset 4117222 -
 """
@@ -36,13 +40,18 @@ Examples:
 @log_options
 @kafka_options
 def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str | None, **asked: Any) -> int:
-    """Print what is in a file, entry by entry: indexes in every state, whatever their suffix.
+    """Print what is in a file, entry by entry: indexes, logs and snapshots in every state, and the files beside them.
 
     PATH is a file, a directory (every file below that kidx can dump), a pattern, or `-` (with --kind). A bound is a
     number (an offset), an ISO 8601 time, or names a column: slot:100, offset:4117222, time:1700000000000, position:0.
+    Batches are shown where they overlap it.
 
-    Every whole entry before a zero tail is shown, however wrong: judging is verify's work. `--format kafka` is the text
-    of Kafka's DumpLogSegments.
+    Kinds: offset_index, time_index, transaction_index, log, metadata_snapshot, producer_snapshot, leader_epochs,
+    offset_checkpoint, meta_properties, partition_metadata, quorum_state.
+
+    Every whole entry before a zero tail is shown, however wrong, and batches behind damage too: judging is verify's
+    work. `--format kafka` is the text of Kafka's DumpLogSegments: complaints on standard error after all files, and
+    with them exit status 1.
     """
     from kidx.cli.dumping.run import KINDS, Dump
     from kidx.errors import KidxError, UsageError

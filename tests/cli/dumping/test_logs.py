@@ -227,3 +227,11 @@ def test_a_whole_log_dir_in_one_document() -> None:
 
 def test_every_kind_has_a_reader() -> None:
     assert set(state_files.TEXT_KINDS) <= set(run.KINDS)
+
+
+def test_documented_rows_are_those_that_are_printed() -> None:
+    text = (Path(__file__).parents[3] / "docs/schemas-dump.md").read_text()
+    found = {row["schema"]: row for row in [*rows(CLEAN), *rows("--records", TXN)]}
+    for schema, row in found.items():
+        assert schema in text
+        assert all(f"`{field}`" in text for field in row), schema
