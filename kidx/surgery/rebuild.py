@@ -37,6 +37,7 @@ class Target(NamedTuple):
 class Rebuilt(NamedTuple):
     """A segment's new indexes. `log_path` is its log's; `new` holds the bytes by kind, a transaction index only where
     there is one. `said` tells what a reader must know: where the log breaks off, how transactions were found.
+    `log_changed`: something wrote the log while it was read.
     """
 
     target: Target
@@ -44,6 +45,7 @@ class Rebuilt(NamedTuple):
     recovered: Recovered
     new: dict[str, bytes]
     said: str
+    log_changed: bool
 
 
 def targets_of(path: str) -> Iterator[Target]:
@@ -101,18 +103,22 @@ def rebuild(
         transactions = RecoveredTransactions(state.open_transactions)
         facts = read_facts(log, segment.base_offset, _positions(segment), jobs)
         recovered = recover(facts, interval_bytes, transactions)
-        size = log.size
+        size, log_changed = log.size, log.changed()
     _refuse_overfull(log_path, OFFSET_INDEX, recovered.offset_index, max_index_size)
     _refuse_overfull(log_path, TIME_INDEX, recovered.time_index, max_index_size)
     new = {OFFSET: recovered.offset_index, TIME: recovered.time_index}
     if recovered.transaction_index or TRANSACTION in segment.files:
         new[TRANSACTION] = recovered.transaction_index
     said = [] if recovered.broken is None else [_breaks_off(recovered, size)]
-    return Rebuilt(target, log_path, recovered, new, "; ".join(said + state.said))
+    if log_changed:
+        said.append(f"the log changed while it was read: indexed as of its first {size:,} bytes")
+    return Rebuilt(target, log_path, recovered, new, "; ".join(said + state.said), log_changed)
 
 
 def changes_in_place(rebuilt: Rebuilt) -> Iterator[Change]:
-    """The changes that put the new indexes where the segment's are. Raises Refused for a link."""
+    """The changes that put the new indexes where the segment's are. Raises Refused for a link, or a log in flux."""
+    if rebuilt.log_changed:
+        raise Refused(f"{rebuilt.log_path}: something wrote it while it was read; its indexes were left as they are")
     stem = os.path.splitext(rebuilt.log_path)[0]
     for kind, data in rebuilt.new.items():
         path = stem + _SUFFIXES[kind]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kidx.surgery.rebuild as rebuild_module
 from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
@@ -18,7 +19,7 @@ from kidx.segments.walk import walk
 from kidx.surgery import batch_facts
 from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.recovery import indexed_rows
-from tests.damage import fix_crc, flip_byte, set_header, shrink
+from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
 from tests.support import KAFKA_SETS
 
 KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
@@ -153,6 +154,22 @@ def test_damaged_or_missing_indexes_do_no_harm(segment: Path) -> None:
     index.unlink()
     segment.with_suffix(".timeindex").unlink()
     assert rebuilt_of(segment).new == whole.new
+
+
+def test_a_log_that_grows_meanwhile(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = rebuilt_of(segment)
+    size = segment.stat().st_size
+    read = rebuild_module.recover
+
+    def read_while_it_grows(*args):
+        append_garbage(segment)
+        return read(*args)
+
+    monkeypatch.setattr(rebuild_module, "recover", read_while_it_grows)
+    grown = rebuilt_of(segment)
+    assert grown.new == whole.new and f"indexed as of its first {size:,} bytes" in grown.said
+    with pytest.raises(Refused, match="something wrote it while it was read"):
+        list(changes_in_place(grown))
 
 
 TXN = CLEAN / "txn-0"
