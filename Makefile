@@ -52,7 +52,7 @@ docs: $(READY) ## write the generated pages of docs/ anew
 	$(BIN)/python docs/make_pages.py
 
 refresh: $(READY) man docs ## rewrite everything that is kept as generated: man/, docs/, transcripts, README's quotations
-	$(BIN)/python -m pytest -q tests/transcripts --refresh
+	$(BIN)/python -m pytest -q tests/transcripts tests/test_schemas.py --refresh
 
 interop: $(READY) ## run the tests that ask a real Kafka and RocketMQ; needs java, mvn and the network
 	$(BIN)/python -m pytest -m interop --interop
