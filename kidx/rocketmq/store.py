@@ -322,8 +322,11 @@ class Store:
 
     def _apply_mtimes(self, queue: Queue) -> None:
         import os
+        import time
 
         for file in queue.files:
-            if file.path is not None:
+            if file.path is None or file.patches:
+                file.mtime_ms = int(time.time() * 1000)  # a recovery writes it now
+            else:
                 ns = self._mtimes_ns.get(os.path.relpath(file.path, self.layout.root).replace(os.sep, "/"))
                 file.mtime_ms = (self.opened.get(file.path).mtime_ns if ns is None else ns) // 1_000_000
