@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli import exit_status
-from kidx.cli.options import base_offset_option, color_option, format_option, from_file_option, paths_from, wants_color
-from kidx.findings import SEVERITIES
+from kidx.cli.checking import checking_options, options_of, status_of
+from kidx.cli.options import color_option, format_option, from_file_option, paths_from, wants_color
 
 
 @click.command(
@@ -32,19 +31,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--entries", is_flag=True, help="Write every index entry as Parquet below --out, too.")
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever --out holds from before.")
 @click.option("--spark-log", type=click.Path(dir_okay=False), help="Where Spark's own log goes.  [default: nowhere]")
-@click.option(
-    "--fail-level",
-    type=click.Choice(SEVERITIES),
-    default="warning",
-    show_default=True,
-    help="The least severity of a finding that makes the exit status 1.",
-)
-@click.option("--select", metavar="RULE,...", help="Report these rules only: codes, names, or prefixes as KX1.")
-@click.option("--ignore", metavar="RULE,...", help="Do not report these rules.")
-@click.option("--live", is_flag=True, help="Brokers may be writing: files that grow are no trouble.")
-@click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file.")
-@click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do.")
-@base_offset_option
+@checking_options
 @color_option
 def command(
     paths: tuple[str, ...],
@@ -60,6 +47,8 @@ def command(
     fail_level: str,
     select: str | None,
     ignore: str | None,
+    level: str | None,
+    sample: str | None,
     live: bool,
     every: bool,
     verbose: bool,
@@ -70,16 +59,12 @@ def command(
 
     PATH is a directory, a tree or a pattern, here or in a store (s3://, gs://, hdfs://). Needs kidx[spark].
     """
-    from kidx.checks.catalogue import RULES, codes_of
-    from kidx.checks.options import Options
-    from kidx.checks.run import worst_reached
     from kidx.cli import complain
     from kidx.cli.fleet import FleetProgress, keep_results, settings_of
     from kidx.cli.verdict import print_verdict
 
     settings = settings_of(master, config, out, report, entries, fresh, spark_log)
-    rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
-    options = Options(base_offset=base_offset, live=live, rules=rules)
+    options = options_of(select, ignore, level, sample, live, base_offset)
     asked = paths_from(paths, from_file)
     from kidx.pipeline.scan import scan
 
@@ -88,10 +73,7 @@ def command(
     checked = scanned.checked
     for sentence in checked.unread:
         complain(sentence)
-    failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]
-    status = exit_status.FINDINGS if worst_reached(checked.findings, failing) else exit_status.CLEAN
-    if checked.unread or not checked.coverage.files:
-        status = exit_status.UNREADABLE
+    failing, status = status_of(checked, fail_level)
     keep_results(settings, scanned, status, report)
     print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
     return status

@@ -12,6 +12,7 @@ from kidx.checks.account import Checked
 from kidx.checks.options import Options
 from kidx.checks.run import add, finish, unreadable
 from kidx.pipeline.comparing import compare_replicas
+from kidx.pipeline.entries import write_entries
 from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.fleet import Fleet, fleet_of
 from kidx.pipeline.inventory import Inventory, Unit, discover
@@ -76,6 +77,9 @@ def scan(
         shared = [unit for unit in inventory.units if unit.replicas > 1]
         sums = {u.target.directory: buckets_of(rows[u.key]) for u in shared if u.key in rows}
         replicas = compare_replicas(sums, session)
+        if settings.entries and settings.out:
+            progress("writing entries", 0, 0)
+            Store(settings.out).write_table("entries.parquet", write_entries(session(), inventory.units, settings.out))
     if manifest and (pending or settings.fresh):
         manifest.finish(rows)
     fleet = fleet_of(segments, checked.findings, replicas, int(time.time() * 1000))

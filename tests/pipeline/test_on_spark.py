@@ -12,6 +12,7 @@ from kidx.checks.partition import check_target
 from kidx.logdir.tree import Partition
 from kidx.pipeline import waves
 from kidx.pipeline.comparing import compare_replicas
+from kidx.pipeline.entries import write_entries
 from kidx.pipeline.inventory import discover
 from kidx.pipeline.replicas import bucket_sums
 from kidx.pipeline.results import checked_of, key_of
@@ -103,3 +104,18 @@ def test_the_first_divergence_is_found_in_tasks(spark: Any, tmp_path: Path) -> N
     rows = compare_replicas({d: bucket_sums(Partition(d)) for d in directories}, lambda: spark)
     assert [row["agree"] for row in rows] == [True, False]
     assert rows[1]["diverges_at"] == offset and rows[1]["differing"] == [str(root / "broker-2")]
+
+
+def test_entries_are_written_by_tasks_with_a_manifest(spark: Any, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    units = discover([TXN], Options()).units
+    for _ in range(2):  # again: the same files
+        manifest = write_entries(spark, units, str(tmp_path)).to_pylist()
+    expected = {kind: rows_of(kind, TXN) for kind in ("offset_index", "time_index", "transaction_index")}
+    for kind, rows in expected.items():
+        files = [row for row in manifest if row["kind"] == kind]
+        assert sum(row["rows"] for row in files) == len(rows) > 0
+        written = [row for f in files for row in pq.read_table(tmp_path / f["parquet"]).to_pylist()]
+        assert sorted(written, key=repr) == sorted(rows, key=repr)
+    assert len(list(tmp_path.rglob("*.parquet"))) == len(manifest)

@@ -1,0 +1,74 @@
+"""What `verify` and `scan` have in common: which rules and how deep, and what status the result has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kidx.cli import exit_status
+from kidx.cli.options import base_offset_option
+from kidx.findings import SEVERITIES
+
+if TYPE_CHECKING:
+    from kidx.checks.account import Checked
+    from kidx.checks.options import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--fail-level",
+        type=click.Choice(SEVERITIES),
+        default="warning",
+        show_default=True,
+        help="The least severity of a finding that makes the exit status 1.",
+    ),
+    click.option("--select", metavar="RULE,...", help="Report these rules only: codes, names, or prefixes as KX1."),
+    click.option("--ignore", metavar="RULE,...", help="Do not report these rules."),
+    click.option("--quick", "level", flag_value="quick", help="Read no log: what a broker checks at start, and more."),
+    click.option("--deep", "level", flag_value="deep", help="Decode every record."),
+    click.option(
+        "--sample", metavar="N%|N/M", help="Read that share of the logs: a percentage, or the Nth of M shares."
+    ),
+    click.option("--live", is_flag=True, help="A broker may be writing: files that grow are no trouble."),
+    base_offset_option,
+    click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file."),
+    click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do."),
+)
+
+
+def checking_options(f: F) -> F:
+    """--fail-level, --select, --ignore, --quick, --deep, --sample, --live, --base-offset, --all, --verbose."""
+    for option in reversed(_OPTIONS):
+        f = option(f)
+    return f
+
+
+def options_of(
+    select: str | None,
+    ignore: str | None,
+    level: str | None,
+    sample: str | None,
+    live: bool,
+    base_offset: int | None,
+    jobs: int = 1,
+) -> Options:
+    """The options as checks take them. Raises UsageError for an unknown rule or an impossible sample."""
+    from kidx.checks.catalogue import RULES, codes_of
+    from kidx.checks.options import DEFAULT, Options, Sample
+
+    rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
+    chosen = Sample.parse(sample) if sample else None
+    return Options(base_offset, live, level or DEFAULT, chosen, jobs, rules)
+
+
+def status_of(checked: Checked, fail_level: str) -> tuple[Sequence[str], int]:
+    """The severities that count as a failure, and the exit status."""
+    from kidx.checks.run import worst_reached
+
+    failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]
+    if checked.unread or not checked.coverage.files:
+        return failing, exit_status.UNREADABLE
+    return failing, exit_status.FINDINGS if worst_reached(checked.findings, failing) else exit_status.CLEAN
