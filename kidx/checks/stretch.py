@@ -15,7 +15,7 @@ from kidx.checks.making import MAX_FINDINGS_OF_A_RULE, finding
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.batches import DELETE_HORIZON_BIT, NO_TIMESTAMP
-from kidx.formats.compression import CODEC_NAMES
+from kidx.formats.compression import ZSTD
 from kidx.formats.control import control_type
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 from kidx.segments.record_blocks import RecordDecoder
@@ -199,7 +199,7 @@ class StretchCheck:
         base, last, count = window.column("base_offset"), window.last_offset, window.column("record_count")
         new = window.column("magic") == 2
         span = window.column("last_offset_delta") + 1
-        odd = (base < 0) | (span < 1) | (new & ((count < 0) | (count > span))) | (window.codec >= len(CODEC_NAMES))
+        odd = (base < 0) | (span < 1) | (new & ((count < 0) | (count > span))) | (window.codec > ZSTD)
         for row in np.nonzero(odd & good)[0].tolist():
             yield self._of_batch(
                 "KX307",

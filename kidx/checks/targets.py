@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import absolute, is_directory, list_directory
+from kidx.evidence import absolute, is_directory
 from kidx.logdir.names import parse_file_name
+from kidx.logdir.tree import walk_tree
 
 
 class Target(NamedTuple):
@@ -59,13 +60,8 @@ def _sort_key(one: Target | CannotRead) -> tuple[str, bool]:
 
 
 def _below(path: str) -> Iterator[Target | CannotRead]:
-    try:
-        entries = list_directory(path)
-    except CannotRead as e:
-        yield e
-        return
-    if any(parse_file_name(entry.name) for entry in entries):
-        yield Target(path)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _below(os.path.join(path, entry.name))
+    for found in walk_tree(path):
+        if isinstance(found, CannotRead):
+            yield found
+        elif any(parse_file_name(entry.name) for entry in found.entries):
+            yield Target(found.directory)

@@ -1,0 +1,263 @@
+"""Damage to logs, and to indexes that only the log can convict: each verb is found by its rule and by no wrong one."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kidx.checks.options import DEEP
+from kidx.evidence import open_evidence
+from kidx.formats.batches import Batch
+from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
+from kidx.segments.walk import walk
+from tests import damage
+from tests.checks.conftest import check, grave, rules
+from tests.support import KAFKA_SETS
+
+Copy = Callable[[str], Path]
+NAME = f"{0:020d}"
+
+
+def batches(log: Path) -> list[Batch]:
+    with open_evidence(str(log)) as evidence:
+        return list(walk(evidence))
+
+
+def cut_out(log: Path, batch: Batch) -> None:
+    data = log.read_bytes()
+    log.write_bytes(data[: batch.position] + data[batch.next_position :])
+
+
+def repeat(log: Path, batch: Batch) -> None:
+    data = log.read_bytes()
+    log.write_bytes(data[: batch.next_position] + data[batch.position :])
+
+
+def header(**fields: int) -> Callable[[Path, Batch], object]:
+    """Overwrite header fields and mend the CRC, so that only what was meant is wrong."""
+
+    def verb(log: Path, batch: Batch) -> object:
+        damage.set_header(log, batch.position, **fields)
+        return damage.fix_crc(log, batch.position)
+
+    return verb
+
+
+# verb, the rule for the log, and what may follow from it in the log's own findings
+LOG_VERBS = {
+    "flip in the records": (lambda p, b: damage.flip_byte(p, b.position + 70, 1), "KX301", set()),
+    "flip in the CRC": (lambda p, b: damage.flip_byte(p, b.position + 18, 1), "KX301", set()),
+    "flip in the last offset delta": (lambda p, b: damage.flip_byte(p, b.position + 26, 1), "KX301", set()),
+    "base offset falls": (lambda p, b: damage.set_header(p, b.position, base_offset=0), "KX305", {"KX306"}),
+    "base offset jumps": (
+        lambda p, b: damage.set_header(p, b.position, base_offset=b.base_offset + 9),
+        "KX306",
+        {"KX305"},
+    ),
+    "cut out": (cut_out, "KX306", set()),
+    "repeated": (repeat, "KX305", set()),
+    "length too large": (lambda p, b: damage.overwrite(p, b.position + 8, b"\x7f\xff\xff\xff"), "KX303", set()),
+    "length too small": (lambda p, b: damage.overwrite(p, b.position + 8, b"\0\0\0\5"), "KX303", set()),
+    "length negative": (lambda p, b: damage.overwrite(p, b.position + 8, b"\xff\xff\xff\xff"), "KX303", set()),
+    "count negative": (header(record_count=-1), "KX307", set()),
+    "count too large": (header(record_count=1000), "KX307", set()),
+    "delta negative": (header(last_offset_delta=-1), "KX307", {"KX305", "KX306"}),
+    "unknown codec": (header(attributes=7), "KX307", set()),
+    "past the next segment": (header(last_offset_delta=10_000), "KX310", {"KX305", "KX306"}),
+    "too far for an index": (lambda p, b: header(last_offset_delta=2**31 - 1)(p, b), "KX309", {"KX305", "KX306"}),
+    "leader epoch rises": (lambda p, b: damage.set_header(p, b.position, leader_epoch=7), "KX405", {"KX404"}),
+    "in the year 2200": (header(max_timestamp=7258118400000), "KX311", set()),
+}
+
+
+@pytest.mark.parametrize(("verb", "code", "follows"), LOG_VERBS.values(), ids=LOG_VERBS)
+def test_each_verb_on_a_batch_in_the_middle(
+    copy: Copy, verb: Callable[[Path, Batch], object], code: str, follows: set[str]
+) -> None:
+    partition = copy("clean/plain-0")
+    log = partition / f"{NAME}.log"
+    every = batches(log)
+    victim = every[len(every) // 2]
+    verb(log, victim)
+    found = [f for f in check(partition).findings if f.file == str(log)]
+    assert code in rules(found)
+    assert rules(found) - {code} <= follows
+    at = next(f for f in found if f.rule == code)
+    assert at.byte_start is not None
+    assert victim.position <= at.byte_start <= victim.next_position
+
+
+ENDS = {
+    "torn": (lambda p: damage.shrink(p, 20), "KX302"),
+    "a header begun": (lambda p: damage.append_garbage(p, bytes([0, 0, 0, 0, 0, 0, 1, 0, 0, 0])), "KX302"),
+    "garbage": (lambda p: damage.append_garbage(p, b"\xff" * 80), "KX304"),
+    "zeros": (lambda p: damage.zero_tail(p, p.stat().st_size + 4096), "KX312"),
+}
+
+
+@pytest.mark.parametrize(("verb", "code"), ENDS.values(), ids=ENDS)
+def test_each_way_for_a_log_to_end(copy: Copy, verb: Callable[[Path], object], code: str) -> None:
+    partition = copy("clean/mixed-0")
+    log = partition / f"{NAME}.log"
+    verb(log)
+    checked = check(partition)
+    assert rules([f for f in checked.findings if f.file == str(log)]) == {code}
+    if code != "KX312":
+        assert checked.coverage.bytes_skipped > 0
+
+
+def test_a_torn_end_of_a_live_active_segment_is_an_append_under_way(copy: Copy) -> None:
+    partition = copy("clean/mixed-0")
+    damage.append_garbage(partition / f"{NAME}.log", bytes(10))
+    damage.overwrite(partition / f"{NAME}.log", (partition / f"{NAME}.log").stat().st_size - 2, b"\1\1")
+    assert "KX302" in rules(check(partition).findings)
+    assert grave(check(partition, live=True)) == []
+
+
+INDEX_VERBS = {
+    "position one off": ("index", lambda o, v: (o, v + 1), "KX203"),
+    "position in another batch": ("index", lambda o, v: (o, v - 7), "KX203"),
+    "offset one less": ("index", lambda o, v: (o - 1, v), "KX204"),
+    "time's offset one more": ("timeindex", lambda t, o: (t, o + 1), "KX206"),
+    "timestamp one less": ("timeindex", lambda t, o: (t - 1, o), "KX206"),
+    "timestamp one more": ("timeindex", lambda t, o: (t + 1, o), "KX206"),
+}
+
+
+@pytest.mark.parametrize(("kind", "change", "code"), INDEX_VERBS.values(), ids=INDEX_VERBS)
+@pytest.mark.parametrize("alone", [True, False], ids=["file", "directory"])
+def test_an_entry_that_only_the_log_can_convict(
+    copy: Copy, kind: str, change: Callable[[int, int], tuple[int, int]], code: str, alone: bool
+) -> None:
+    partition = copy("clean/default-interval-0")
+    file = partition / f"{NAME}.{kind}"
+    slot = 4
+    damage.set_entry(file, slot, *change(*damage.entry(file, slot)))
+    found = grave(check(file if alone else partition))
+    assert [(f.rule, f.slot, f.file) for f in found] == [(code, slot, str(file))]
+
+
+def test_entries_past_the_end_of_a_log_that_was_cut(copy: Copy) -> None:
+    partition = copy("clean/plain-0")
+    log, index = partition / f"{NAME}.log", partition / f"{NAME}.index"
+    cut = batches(log)[len(batches(log)) // 2]
+    log.write_bytes(log.read_bytes()[: cut.position])
+    found = check(partition).findings
+    past = [f for f in found if f.rule == "KX201"]
+    entries = index.stat().st_size // 8
+    assert [f.slot for f in past] == [i for i in range(entries) if damage.entry(index, i)[1] >= cut.position]
+    assert rules(grave(check(partition))) <= {"KX201", "KX205", "KX503", "KX407"}
+
+
+def test_a_time_index_that_lost_its_end(copy: Copy) -> None:
+    partition = copy("clean/plain-0")
+    damage.shrink(partition / f"{NAME}.timeindex", 12)
+    assert [f.rule for f in grave(check(partition))] == ["KX207"]
+
+
+def test_a_missing_segment_is_a_gap_and_its_index_an_orphan(copy: Copy) -> None:
+    partition = copy("clean/txn-0")
+    bases = sorted(int(p.stem) for p in partition.glob("*.log"))
+    assert len(bases) > 2
+    (partition / f"{bases[1]:020d}.log").unlink()
+    found = grave(check(partition))
+    assert {"KX501", "KX503"} <= rules(found)
+    assert rules(found) <= {"KX501", "KX503", "KX401", "KX402", "KX407"}
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+def test_a_missing_index_is_said_and_not_made(copy: Copy, kind: str) -> None:
+    partition = copy("clean/plain-0")
+    (partition / f"{NAME}.{kind}").unlink()
+    assert [f.rule for f in grave(check(partition))] == ["KX502"]
+    assert not (partition / f"{NAME}.{kind}").exists()
+
+
+def test_transaction_indexes_are_held_against_the_markers(copy: Copy) -> None:
+    partition = copy("clean/txn-0")
+    index = partition / f"{NAME}.txnindex"
+    data = index.read_bytes()
+    index.write_bytes(data[:34] + data[68:])
+    assert [f.rule for f in grave(check(partition))] == ["KX401"]
+    index.write_bytes(data)
+    version, producer, first, last, stable = damage.entry(index, 1)
+    for values in (
+        (producer + 1, first, last, stable),
+        (producer, first - 1, last, stable),
+        (producer, first, last, stable - 1),
+    ):
+        damage.set_entry(index, 1, version, *values)
+        found = grave(check(partition))
+        assert {(f.rule, f.slot) for f in found} in ({("KX402", 1)}, {("KX402", 1), ("KX401", None)})
+    index.unlink()
+    assert rules(grave(check(partition))) == {"KX401"}
+
+
+def test_snapshots_and_epochs(copy: Copy) -> None:
+    partition = copy("clean/txn-0")
+    snapshot = sorted(partition.glob("*.snapshot"))[-1]
+    whole = snapshot.read_bytes()
+    damage.flip_byte(snapshot, 20)
+    assert [f.rule for f in grave(check(partition))] == ["KX406"]
+    snapshot.write_bytes(whole[:7])
+    assert [f.rule for f in grave(check(partition))] == ["KX406"]
+    producers = parse_snapshot(whole).producers
+    snapshot.write_bytes(snapshot_bytes([producers[0]._replace(producer_id=99), *producers[1:]]))
+    assert rules(grave(check(partition))) == {"KX407"}
+    snapshot.write_bytes(whole)
+    epochs = partition / "leader-epoch-checkpoint"
+    epochs.write_text("0\n1\n5 0\n")
+    assert rules(grave(check(partition))) == {"KX405"}
+    epochs.write_text("0\n2\n5 0\n")
+    assert rules(grave(check(partition))) == {"KX505"}
+    (partition / "partition.metadata").write_text("nonsense\n")
+    assert rules(grave(check(partition))) == {"KX505"}
+
+
+def test_records_are_looked_into_with_deep_only(copy: Copy) -> None:
+    partition = copy("clean/plain-0")
+    log = partition / f"{NAME}.log"
+    victim = batches(log)[2]
+    damage.flip_byte(log, victim.position + 61, 0x7E)
+    damage.fix_crc(log, victim.position)
+    assert grave(check(partition)) == []
+    found = grave(check(partition, level=DEEP))
+    assert [(f.rule, f.byte_start) for f in found] == [("KX308", victim.position)]
+
+
+def test_mutated_logs_never_crash_and_claim_no_more_than_was_read(copy: Copy) -> None:
+    partition = copy("clean/codecs-1")
+    log = partition / f"{NAME}.log"
+    whole = log.read_bytes()
+    chance = random.Random(1)
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 6)):
+            at = chance.randrange(len(data))
+            data[at : at + 4] = struct.pack(">I", chance.choice([0, 1, 2**31, 2**32 - 1, chance.randrange(2**32)]))
+        if chance.random() < 0.4:
+            del data[chance.randrange(len(data)) :]
+        log.write_bytes(data)
+        checked = check(partition, level=DEEP)
+        files = [f for f in partition.iterdir() if f.is_file()]
+        total = sum(f.stat().st_size for f in files)
+        assert checked.coverage.bytes_checked + checked.coverage.bytes_skipped == total
+        for one in checked.findings:
+            assert one.byte_start is None or 0 <= one.byte_start <= (one.byte_end or 0)
+
+
+@pytest.mark.parametrize("root", KAFKA_SETS, ids=lambda p: p.name)
+def test_a_flipped_bit_is_found_in_every_format(root: Path, tmp_path: Path) -> None:
+    """In v0, v1 and v2 and under every codec."""
+    for log in sorted((root / "old").rglob("*.log")) + sorted((root / "clean").glob("codecs-*/*.log")):
+        victim = batches(log)[-1]
+        file = tmp_path / log.parent.name / log.stem / log.name
+        file.parent.mkdir(parents=True)
+        file.write_bytes(log.read_bytes())
+        damage.flip_byte(file, victim.next_position - 3, 4)
+        found = [f for f in grave(check(file)) if f.file == str(file)]
+        assert [(f.rule, f.byte_start) for f in found] == [("KX301", victim.position)], log
