@@ -154,7 +154,7 @@ class Listing(NamedTuple):
     entries: Sequence[Entry]
 
 
-def walk(path: str) -> Iterator[Listing | CannotRead]:
+def walk_tree(path: str) -> Iterator[Listing | CannotRead]:
     """Every directory at or below `path`, parents first, then by name; and what cannot be listed.
 
     Links to directories are not followed, so that there are no circles.
@@ -174,7 +174,7 @@ def walk(path: str) -> Iterator[Listing | CannotRead]:
 
 def partitions_below(path: str) -> Iterator[Partition]:
     """Every directory at or below `path` that holds segment files, by path. Raises CannotRead for one not listed."""
-    for found in walk(path):
+    for found in walk_tree(path):
         if isinstance(found, CannotRead):
             raise found
         if any((name := parse_file_name(e.name)) and name.base_offset is not None for e in found.entries):
