@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
 
-_CHUNK_ROWS = 1 << 14  # a chunk's lines stay in the second-level cache
+_BLOCK_ROWS = 1 << 16  # rows whose shapes are looked at together: the more, the larger are the groups
+_CHUNK_ROWS = 1 << 14  # of these so many are filled at once: their lines stay in the second-level cache
 _ROWS_A_GROUP = 24  # below so many rows a group, a few dozen numpy calls cost more than % does
 _PLAIN_ROWS = 4096  # rows a giant % formats at once
 _E8 = 10**8
@@ -94,39 +95,38 @@ class LineForm:
         return b"".join(chain.from_iterable(zip(self.pieces, [*cells, b""], strict=True)))
 
     def lines(self, columns: Sequence[Integers | Maybe]) -> Iterator[memoryview | bytes]:
-        """The lines of equally long int64 arrays, in pieces of some 16,384 rows; each is valid until the next."""
+        """The lines of equally long int64 arrays, piece by piece; each is valid until the next is asked for."""
         rows = len(_values(columns[0]))
-        for start in range(0, rows, _CHUNK_ROWS):
-            chunk = [_part(c, slice(start, start + _CHUNK_ROWS)) for c in columns]
-            yield from self._chunk(chunk, min(_CHUNK_ROWS, rows - start))
+        for start in range(0, rows, _BLOCK_ROWS):
+            block = [_part(c, slice(start, start + _BLOCK_ROWS)) for c in columns]
+            yield from self._block(block, min(_BLOCK_ROWS, rows - start))
 
-    def _chunk(self, chunk: list[Integers | Maybe], rows: int) -> Iterator[memoryview | bytes]:
+    def _block(self, block: list[Integers | Maybe], rows: int) -> Iterator[memoryview | bytes]:
         import numpy as np
 
-        shapes = [_shapes(spec, values) for spec, values in zip(self.columns, chunk, strict=True)]
+        shapes = [_shapes(spec, values) for spec, values in zip(self.columns, block, strict=True)]
         key = _joint_key([s for s in shapes if not isinstance(s, int)])
-        if key is None:
-            yield self._fill(shapes, chunk, rows)
-            return
-        cuts = [0, *(np.flatnonzero(key[1:] != key[:-1]) + 1).tolist(), rows]
-        if (len(cuts) - 1) * _ROWS_A_GROUP * 8 <= rows:  # few changes: fill stretch after stretch, in order
-            for start, end in pairwise(cuts):
-                part = [_part(c, slice(start, end)) for c in chunk]
-                yield self._fill([_shape_at(s, start) for s in shapes], part, end - start)
+        changes = np.zeros(0, np.intp) if key is None else np.flatnonzero(key[1:] != key[:-1]) + 1
+        if key is None or (len(changes) + 1) * _ROWS_A_GROUP * 8 <= rows:  # fill stretch after stretch, in order
+            for start, end in pairwise([0, *changes.tolist(), rows]):
+                shape = [_shape_at(s, start) for s in shapes]
+                for at in range(start, end, _CHUNK_ROWS):
+                    part = slice(at, min(at + _CHUNK_ROWS, end))
+                    yield self._fill(shape, [_part(c, part) for c in block], part.stop - at)
             return
         order = np.argsort(key, kind="stable")
         ordered = key[order]
         cuts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), rows]
         if (len(cuts) - 1) * _ROWS_A_GROUP > rows:
-            yield self.plain(zip(*map(python_values, chunk), strict=True))
+            yield self.plain(zip(*map(python_values, block), strict=True))
             return
-        yield self._scatter([order[a:b] for a, b in pairwise(cuts)], shapes, chunk, rows)
+        yield self._scatter([order[a:b] for a, b in pairwise(cuts)], shapes, block, rows)
 
     def _scatter(
         self,
         groups: list[npt.NDArray[np.intp]],
         shapes: list[int | Integers],
-        chunk: list[Integers | Maybe],
+        block: list[Integers | Maybe],
         rows: int,
     ) -> memoryview:
         """Fill each group's lines and put them where their rows stand."""
@@ -140,7 +140,7 @@ class LineForm:
         starts = ends - lengths
         out = np.empty(int(ends[-1]), np.uint8)
         for group, shape in zip(groups, group_shapes, strict=True):
-            lines = self._fill(shape, [_part(c, group) for c in chunk], len(group))
+            lines = self._fill(shape, [_part(c, group) for c in block], len(group))
             width = len(lines) // len(group)
             line_type = np.dtype(("V", width))
             # Seen as overlapping items of one line each, a byte apart, so that any place can be assigned to.
