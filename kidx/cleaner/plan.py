@@ -1,0 +1,189 @@
+"""What the log cleaner would do to a partition, and why: nothing is changed.
+
+Sources: kafka.log.LogCleaner and Cleaner (org.apache.kafka.storage.internals.log from 4.0 on): doClean, cleanSegments,
+groupSegmentsBySize.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kidx.cleaner.bounds import DirtyRange, dirty_range
+from kidx.cleaner.mapping import dirty_segments, fill
+from kidx.cleaner.offset_map import MAX_MEMORY_BYTES, OffsetMap
+from kidx.cleaner.reading import aborted_in, read_batches
+from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, Verdict, judge
+from kidx.cleaner.transactions import CleanedTransactions
+from kidx.errors import WrongFormat
+from kidx.evidence import read_file
+from kidx.formats.producer_snapshot import ProducerState, parse_snapshot
+from kidx.formats.records import Record
+from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME
+from kidx.logdir.tree import Segment
+from kidx.lookup.partition import PartitionReader
+
+_MAX_SPAN = 2**31 - 1  # offsets of one segment are relative to its base in 31 bits
+
+
+class CleanerOptions(NamedTuple):
+    """What the files do not say: Kafka's configuration, with its defaults."""
+
+    dedupe_buffer_bytes: int = 128 << 20  # log.cleaner.dedupe.buffer.size
+    threads: int = 1  # log.cleaner.threads, which share the buffer
+    load_factor: float = 0.9  # log.cleaner.io.buffer.load.factor
+    digest: str = "MD5"
+    delete_retention_ms: int = 86_400_000
+    segment_bytes: int = 1 << 30
+    index_bytes: int = 10 << 20
+    min_compaction_lag_ms: int = 0
+    now_ms: int = 0
+
+
+class SegmentPlan(NamedTuple):
+    """One segment: `group` is the base offset of the segment it is merged into, None where it is not touched.
+
+    `dropped` counts records by why (kidx.cleaner.retention.DROPPED).
+    """
+
+    segment: Segment
+    group: int | None
+    records: int
+    kept: int
+    dropped: Counter[str]
+    bytes_before: int
+    bytes_after: int
+
+
+class RecordPlan(NamedTuple):
+    """One record's fate."""
+
+    offset: int
+    kept: bool
+    why: str
+
+
+class Plan:
+    """A pass over one partition. Making it reads the dirty part once; `segments` and `records` read everything again.
+
+    `map_full` says that one pass is not enough; `cleaned_up_to` is the next first dirty offset.
+    """
+
+    def __init__(self, reader: PartitionReader, options: CleanerOptions) -> None:
+        self.reader, self.options = reader, options
+        self.dirty: DirtyRange = dirty_range(reader, options.min_compaction_lag_ms, options.now_ms)
+        self.dirty_segments = dirty_segments(reader, self.dirty)
+        memory = min(options.dedupe_buffer_bytes // options.threads, MAX_MEMORY_BYTES)
+        self.offset_map = OffsetMap(memory, options.digest)
+        self.map_full, self.ends_new = fill(self.offset_map, reader, self.dirty, options.load_factor)
+        # Taken now, for the look-ups of the second read would change it; None where nothing was put.
+        self.map_collision_rate = self.offset_map.collision_rate if self.offset_map.lookups else None
+        self._groups = self._group() if self.dirty.first_dirty < self.dirty.first_uncleanable else {}
+
+    @property
+    def cleaned_up_to(self) -> int:
+        """The offset from which the log is dirty after this pass."""
+        return max(self.offset_map.latest_offset + 1, self.dirty.first_dirty)
+
+    def segments(self) -> Iterator[SegmentPlan]:
+        """Every segment, the active one included."""
+        for segment, fates in self._judged():
+            counts: Counter[str] = Counter()
+            kept = after = 0
+            for _, batch in fates:
+                after += batch.bytes_after
+                for verdict in batch.verdicts:
+                    kept += verdict.kept
+                    if not verdict.kept:
+                        counts[verdict.why] += 1
+            group = self._groups.get(segment.base_offset)
+            yield SegmentPlan(segment, group, kept + counts.total(), kept, counts, segment.files[LOG].size(), after)
+
+    def records(self) -> Iterator[RecordPlan]:
+        """Every record of every segment, the active one included."""
+        for _, fates in self._judged():
+            for records, batch in fates:
+                for record, verdict in zip(records, batch.verdicts, strict=True):
+                    yield RecordPlan(record.offset, *verdict)
+
+    def _judged(self) -> Iterator[tuple[Segment, Iterator[tuple[list[Record], KeptBatch]]]]:
+        transactions = CleanedTransactions()
+        cleaning = Cleaning(
+            self.offset_map,
+            self._producers(),
+            self.dirty.first_uncleanable,
+            self.options.now_ms,
+            self.options.delete_retention_ms,
+            self._legacy_horizon(),
+        )
+        segments = self.reader.segments
+        for i, segment in enumerate(segments):
+            if segment.base_offset not in self._groups:
+                yield segment, _left_alone(segment)
+                continue
+            after = segments[i + 1].base_offset if i + 1 < len(segments) else self.reader.end_offset
+            transactions.add_aborted(aborted_in(self.reader, segment, after))
+            yield segment, _cleaned(segment, cleaning, transactions)
+
+    def _legacy_horizon(self) -> int:
+        """Up to which time of modification segments lose tombstones of v0 and v1: the last clean segment's, less."""
+        clean = [s for s in self.reader.segments if s.base_offset < self.dirty.first_dirty]
+        return _mtime_ms(clean[-1]) - self.options.delete_retention_ms if clean else 0
+
+    def _producers(self) -> dict[int, ProducerState]:
+        """Producers that are still active: those of the newest snapshot."""
+        for segment in reversed(self.reader.partition.all_segments):
+            file = segment.file(PRODUCER_SNAPSHOT)
+            if file is None or segment.state:
+                continue
+            try:
+                snapshot = parse_snapshot(read_file(file.path))
+            except WrongFormat:
+                continue
+            if snapshot.crc_ok:
+                return {p.producer_id: p for p in snapshot.producers}
+        return {}
+
+    def _group(self) -> dict[int, int]:
+        """Base offset of each segment that is cleaned: base offset of the segment it ends up in."""
+        options = self.options
+        cleaned = [s for s in self.reader.segments if s.base_offset <= self.offset_map.latest_offset]
+        groups: dict[int, int] = {}
+        first: Segment | None = None
+        sizes = [0, 0, 0]
+        for i, segment in enumerate(cleaned):
+            own = [segment.files[LOG].size(), *(_size(segment, kind) for kind in (OFFSET, TIME))]
+            joined = [a + b for a, b in zip(sizes, own, strict=True)]
+            after = cleaned[i + 1].base_offset if i + 1 < len(cleaned) else self.dirty.first_uncleanable
+            limits = (options.segment_bytes, options.index_bytes, options.index_bytes)
+            fits = all(size <= limit for size, limit in zip(joined, limits, strict=True))
+            if first is None or not fits or (own[0] and after - 1 - first.base_offset > _MAX_SPAN):
+                first, joined = segment, own
+            sizes = joined
+            groups[segment.base_offset] = first.base_offset
+        return groups
+
+
+def _size(segment: Segment, kind: str) -> int:
+    file = segment.file(kind)
+    return file.size() if file else 0
+
+
+def _mtime_ms(segment: Segment) -> int:
+    with segment.files[LOG].open() as evidence:
+        return evidence.mtime_ns // 1_000_000
+
+
+def _left_alone(segment: Segment) -> Iterator[tuple[list[Record], KeptBatch]]:
+    for batch, records, _ in read_batches(segment):
+        why = CONTROL if batch.control else UNCLEANED
+        yield records, KeptBatch([Verdict(True, why) for _ in records], batch.size)
+
+
+def _cleaned(
+    segment: Segment, cleaning: Cleaning, transactions: CleanedTransactions
+) -> Iterator[tuple[list[Record], KeptBatch]]:
+    modified = _mtime_ms(segment)
+    for read in read_batches(segment):
+        yield read.records, judge(cleaning, transactions, read, modified)

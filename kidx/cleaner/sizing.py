@@ -1,0 +1,69 @@
+"""How much memory a cleaning needs, and how often its map's keys collide."""
+
+from __future__ import annotations
+
+from math import inf, log
+from typing import NamedTuple
+
+from kidx.cleaner.digests import Digest
+from kidx.cleaner.offset_map import OFFSET_BYTES
+from kidx.cleaner.plan import Plan
+from kidx.cleaner.reading import aborted_in, read_batches
+from kidx.cleaner.transactions import CleanedTransactions
+
+
+class Need(NamedTuple):
+    """`keys` is how many different keys the dirty part has, `entries` how many the map must take to get through it.
+
+    One entry more than there are keys: a map that is full ends the pass at the next keyed record, be its key known or
+    not. Where the last keyed record brings a new key, none follows.
+    """
+
+    keys: int
+    entries: int
+
+
+def need_of(plan: Plan) -> Need:
+    """What one pass over the plan's dirty part needs. Where its map did not hold all keys, the log is read again."""
+    keys, ends_new = (_count(plan)) if plan.map_full else (plan.offset_map.size, plan.ends_new)
+    return Need(keys, keys if ends_new or not keys else keys + 1)
+
+
+def _count(plan: Plan) -> tuple[int, bool]:
+    """Different keys by their digests, and whether the last keyed record brings a new one."""
+    digest_of = plan.offset_map.digest.one
+    seen: set[bytes] = set()
+    ends_new = False
+    transactions = CleanedTransactions()
+    segments = plan.dirty_segments
+    for i, segment in enumerate(segments):
+        after = segments[i + 1].base_offset if i + 1 < len(segments) else plan.dirty.first_uncleanable
+        transactions.add_aborted(aborted_in(plan.reader, segment, after))
+        for batch, records, marker in read_batches(segment):
+            if batch.control:
+                transactions.marker_is_spent(batch, marker)
+            elif not transactions.batch_is_aborted(batch):
+                for record in records:
+                    if record.key is not None and record.offset >= plan.dirty.first_dirty:
+                        before = len(seen)
+                        seen.add(digest_of(record.key))
+                        ends_new = len(seen) > before
+    return len(seen), ends_new
+
+
+def smallest_buffer(entries: int, digest: Digest, load_factor: float, threads: int) -> int:
+    """The smallest log.cleaner.dedupe.buffer.size, in bytes, whose map takes so many entries before it is full."""
+    slots = max(1, int(entries / load_factor))
+    while int(slots * load_factor) < entries:
+        slots += 1
+    while slots > 1 and int((slots - 1) * load_factor) >= entries:
+        slots -= 1
+    return slots * (digest.size + OFFSET_BYTES) * threads
+
+
+def expected_collision_rate(size: int, slots: int) -> float:
+    """Probes beyond the first of `size` new keys, a put, if every probe met every slot alike (uniform hashing)."""
+    if not size:
+        return 0.0
+    load = size / slots
+    return log(1 / (1 - load)) / load - 1 if load < 1 else inf

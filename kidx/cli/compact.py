@@ -1,0 +1,70 @@
+"""kidx compact: what the log cleaner would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kidx.cli import options
+from kidx.cli.lab_options import Bytes
+from kidx.errors import UsageError
+
+_EXAMPLES = """
+\b
+Examples:
+  kidx compact /var/lib/kafka/data/users-0 --plan
+  kidx compact users-0 --plan --records --format jsonl | jq 'select(.kept | not)'
+  kidx compact users-0 --plan --dedupe-buffer 16MiB --segment-bytes 100MiB
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("partition")
+@click.option("--plan", is_flag=True, help="Say what a cleaning would keep and drop; kidx never cleans itself.")
+@click.option("--records", is_flag=True, help="A row a record instead of a row a segment.")
+@click.option(
+    "--dedupe-buffer",
+    "dedupe_buffer_bytes",
+    type=Bytes(),
+    default="128MiB",
+    show_default=True,
+    help="log.cleaner.dedupe.buffer.size, for all threads.",
+)
+@click.option("--threads", type=click.IntRange(1, 1000), default=1, show_default=True, help="log.cleaner.threads.")
+@click.option(
+    "--load-factor",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.9,
+    show_default=True,
+    help="log.cleaner.io.buffer.load.factor.",
+)
+@click.option("--digest", default="MD5", show_default=True, help="The offset map's: MD2, MD5, SHA-1 to SHA-512.")
+@click.option("--delete-retention-ms", type=click.IntRange(0), default=86_400_000, show_default=True)
+@click.option("--min-compaction-lag-ms", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--segment-bytes", type=Bytes(), default="1GiB", show_default=True, help="The topic's segment.bytes.")
+@click.option("--index-bytes", type=Bytes(), default="10MiB", show_default=True, help="segment.index.bytes.")
+@click.option("--now", "now_ms", metavar="TIME", help="When: epoch milliseconds or ISO 8601 (the present).")
+@options.format_option()
+def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | None, **config: Any) -> int:
+    """Plan a cleaning of PARTITION, a partition's directory: the dirty range, how far the offset map reaches, what each
+    segment would keep and drop and why, what it would save, how much memory one pass needs. Nothing is changed.
+    """
+    if not plan:
+        raise UsageError("kidx only plans a compaction, it never does one: say --plan")
+    from kidx.cleaner.plan import CleanerOptions, Plan
+    from kidx.cli.compact_tables import now, record_table, segment_table
+    from kidx.logdir.tree import Partition
+    from kidx.lookup.partition import PartitionReader
+
+    made = Plan(PartitionReader(Partition(partition)), CleanerOptions(**config, now_ms=now(now_ms)))
+    table = record_table(made) if records else segment_table(made)
+    if form == "text" and not records:
+        from kidx.report.compact_screen import show
+
+        show(table)
+    else:
+        from kidx.report.render import render
+
+        render(table, form)
+    return 0
