@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from mmap import mmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.forks import run_forked
+from kidx.formats.batches import SMALLEST_ENTRY
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 from kidx.segments.resume import parts
 from kidx.segments.scan import scan
@@ -26,21 +28,39 @@ WORTH_FORKING_BYTES = 32 << 20  # a log below this is read before a second proce
 class BatchFacts(NamedTuple):
     """Neighbouring valid batches: arrays of one row a batch, and the transaction events among them.
 
-    `position` (uint32, bytes), `relative_last_offset` (int32, to the segment's base) and `max_timestamp` (int64, ms).
-    `end` is the byte after the last of them; `broken` says why the log is not valid there, None where it goes on or
-    has come to its end.
+    `position` (uint32, bytes), `relative_last_offset` (int32, to the segment's base), `largest_timestamp` (int64, ms:
+    the largest of these batches up to the row), and `next_entry` (int32): if the row's batch has an index entry, the
+    row of the next batch that gets one, the number of rows where that comes later. None of it depends on what came
+    before, so that several processes can work it out. `end` is the byte after the last of the batches; `broken` says
+    why the log is not valid there, None where it goes on or has come to its end.
     """
 
     position: npt.NDArray[np.uint32]
     relative_last_offset: npt.NDArray[np.int32]
-    max_timestamp: Ints
+    largest_timestamp: Ints
+    next_entry: npt.NDArray[np.int32]
     events: list[Event]
     end: int
     broken: str | None = None
 
 
+class _Read(NamedTuple):
+    """What one window of a scan gives: positions, last offsets and timestamps of its valid batches, and as above."""
+
+    position: Ints
+    relative_last_offset: Ints
+    max_timestamp: Ints
+    events: list[Event]
+    end: int
+    broken: str | None
+
+
 def read_facts(
-    log: Evidence, base_offset: int, index_positions: Sequence[int] | Ints | None, jobs: int = 1
+    log: Evidence,
+    base_offset: int,
+    interval_bytes: int,
+    index_positions: Sequence[int] | Ints | None = None,
+    jobs: int = 1,
 ) -> Iterator[BatchFacts]:
     """The facts of all batches up to the first that is not valid, in order; with `jobs` by that many processes.
 
@@ -49,33 +69,46 @@ def read_facts(
     ranges = parts(log, index_positions, jobs if log.size >= WORTH_FORKING_BYTES else 1)
     start = 0
     if len(ranges) > 1:
+        shared = {part: _SharedRows(part[1] - part[0]) for part in ranges}
 
-        def read_range(part: tuple[int, int]) -> BatchFacts:
-            return _joined(list(_read(log, base_offset, index_positions, *part)))
+        def read_range(part: tuple[int, int]) -> _Filled:
+            return shared[part].fill(_read(log, base_offset, index_positions, *part), interval_bytes)
 
-        done: dict[tuple[int, int], BatchFacts] = dict(run_forked(read_range, ranges, jobs))
-        for part in ranges[:-1]:  # only where a range ends in order is it certain that the next one starts at a batch
-            if done[part].end != part[1]:
+        done: dict[tuple[int, int], _Filled] = dict(run_forked(read_range, ranges, jobs))
+        for part in ranges:  # only where a range ends in order is it certain that the next one starts at a batch
+            if done[part].end != part[1] and part != ranges[-1]:
                 break
-            yield done.pop(part)
+            yield shared[part].facts(done[part])
             start = part[1]
         else:
-            yield done.pop(ranges[-1])
             return
-    yield from _read(log, base_offset, index_positions, start, log.size)
+    for some in _read(log, base_offset, index_positions, start, log.size):
+        position = some.position.astype(np.uint32)
+        yield BatchFacts(
+            position,
+            some.relative_last_offset.astype(np.int32),
+            np.maximum.accumulate(some.max_timestamp),
+            next_entries(position, interval_bytes),
+            *some[3:],
+        )
+
+
+def next_entries(position: npt.NDArray[np.uint32], interval_bytes: int) -> npt.NDArray[np.int32]:
+    """For each batch the first one that starts more than `interval_bytes` after it, as a row; shape (batches,)."""
+    return np.searchsorted(position, position + np.uint32(interval_bytes), "right").astype(np.int32)
 
 
 def _read(
     log: Evidence, base_offset: int, index_positions: Sequence[int] | Ints | None, start: int, end: int
-) -> Iterator[BatchFacts]:
+) -> Iterator[_Read]:
     windows = scan(log, index_positions, start=start, end=end)
     events = EventReader(log)
     for window in windows:
         sound, broken = _sound_rows(window, base_offset)
-        yield BatchFacts(
-            window.position[:sound].astype(np.uint32),
-            (window.last_offset[:sound] - base_offset).astype(np.int32),
-            window.column("max_timestamp")[:sound].copy(),
+        yield _Read(
+            window.position[:sound],
+            window.last_offset[:sound] - base_offset,
+            window.column("max_timestamp")[:sound],
             list(events.read(window, sound)),
             window.end if broken is None else int(window.position[sound]),
             broken,
@@ -85,7 +118,7 @@ def _read(
     ending = windows.ending
     if ending is not None and ending.kind != END:
         nothing = np.empty(0, np.int64)
-        yield BatchFacts(nothing.astype(np.uint32), nothing.astype(np.int32), nothing, [], ending.position, ending.why)
+        yield _Read(nothing, nothing, nothing, [], ending.position, ending.why)
 
 
 def _sound_rows(window: Window, base_offset: int) -> tuple[int, str | None]:
@@ -102,13 +135,47 @@ def _sound_rows(window: Window, base_offset: int) -> tuple[int, str | None]:
     return sound, broken
 
 
-def _joined(facts: list[BatchFacts]) -> BatchFacts:
-    """Consecutive facts as one."""
-    return BatchFacts(
-        np.concatenate([f.position for f in facts]),
-        np.concatenate([f.relative_last_offset for f in facts]),
-        np.concatenate([f.max_timestamp for f in facts]),
-        [event for f in facts for event in f.events],
-        facts[-1].end,
-        facts[-1].broken,
-    )
+class _Filled(NamedTuple):
+    """What a fork says of a range: how many rows it filled, and what is not in rows."""
+
+    rows: int
+    events: list[Event]
+    end: int
+    broken: str | None
+
+
+class _SharedRows:
+    """Room for the rows of a range of a log, in memory that a fork fills and its parent reads: nothing is copied.
+
+    There is room for the smallest batches that can be; the system gives memory only for what is filled.
+    """
+
+    def __init__(self, range_bytes: int) -> None:
+        room = range_bytes // min(SMALLEST_ENTRY.values()) + 1
+        memory = mmap(-1, room * 20)
+        self._timestamp = np.frombuffer(memory, np.int64, room)
+        self._position = np.frombuffer(memory, np.uint32, room, room * 8)
+        self._offset = np.frombuffer(memory, np.int32, room, room * 12)
+        self._next_entry = np.frombuffer(memory, np.int32, room, room * 16)
+
+    def fill(self, read: Iterator[_Read], interval_bytes: int) -> _Filled:
+        """Take all that is read of a range, in the fork."""
+        rows, end, broken = 0, 0, None
+        events: list[Event] = []
+        for some in read:
+            here = slice(rows, rows + len(some.position))
+            self._position[here], self._offset[here] = some.position, some.relative_last_offset
+            self._timestamp[here] = some.max_timestamp
+            rows, end, broken = here.stop, some.end, some.broken
+            events += some.events
+        timestamp = self._timestamp[:rows]
+        np.maximum.accumulate(timestamp, out=timestamp)
+        self._next_entry[:rows] = next_entries(self._position[:rows], interval_bytes)
+        return _Filled(rows, events, end, broken)
+
+    def facts(self, filled: _Filled) -> BatchFacts:
+        """The range's facts, in the parent."""
+        here = slice(filled.rows)
+        return BatchFacts(
+            self._position[here], self._offset[here], self._timestamp[here], self._next_entry[here], *filled[1:]
+        )

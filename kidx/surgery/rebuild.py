@@ -101,7 +101,7 @@ def rebuild(
     log_path = segment.files[LOG].path
     with open_evidence(log_path) as log:
         transactions = RecoveredTransactions(state.open_transactions)
-        facts = read_facts(log, segment.base_offset, _positions(segment), jobs)
+        facts = read_facts(log, segment.base_offset, interval_bytes, _positions(segment), jobs)
         recovered = recover(facts, interval_bytes, transactions)
         size, log_changed = log.size, log.changed()
     _refuse_overfull(log_path, OFFSET_INDEX, recovered.offset_index, max_index_size)

@@ -44,7 +44,7 @@ def recover(facts: Iterable[BatchFacts], interval_bytes: int, transactions: Reco
     batches = valid_bytes = 0
     broken = None
     for some in facts:
-        rows = entries.add(some.position.astype(np.int64), some.relative_last_offset, some.max_timestamp)
+        rows = entries.add(some)
         batches += rows
         valid_bytes, broken = some.end, some.broken
         if rows < len(some.position):
@@ -74,32 +74,39 @@ class _Entries:
         self._offsets: list[npt.NDArray[np.void]] = []
         self._times: list[npt.NDArray[np.void]] = []
 
-    def add(self, position: Ints, last_offset: npt.NDArray[np.int32], timestamp: Ints) -> int:
+    def add(self, batches: BatchFacts) -> int:
         """Take batches; how many were taken: fewer where an offset entry would go back, which a broker refuses."""
-        if not len(position):
-            return 0
-        at = indexed_rows(position, self._last_indexed, self._interval)
-        backward = np.diff(last_offset[at].astype(np.int64), prepend=self._last_offset) <= 0
-        if backward.any():
-            rows = int(at[np.argmax(backward)])
-            return self.add(position[:rows], last_offset[:rows], timestamp[:rows])
-        largest, its_offset = self._largest_so_far(timestamp, last_offset)
+        at = self._indexed_rows(batches)
+        backward = np.diff(batches.relative_last_offset[at].astype(np.int64), prepend=self._last_offset) <= 0
+        rows = int(at[np.argmax(backward)]) if backward.any() else len(batches.position)
+        at = at[at < rows]
         if len(at):
-            self._last_indexed, self._last_offset = int(position[at[-1]]), int(last_offset[at[-1]])
-            self._offsets.append(_packed(OFFSET_INDEX.dtype, last_offset[at], position[at]))
-            self._add_times(largest[at], its_offset[at])
-        self._max = (int(largest[-1]), int(its_offset[-1]))
-        return len(position)
+            position, last_offset = batches.position[at], batches.relative_last_offset[at]
+            self._last_indexed, self._last_offset = int(position[-1]), int(last_offset[-1])
+            self._offsets.append(_packed(OFFSET_INDEX.dtype, last_offset, position))
+            self._add_times(*self._largest_up_to(at, batches))
+        if rows:
+            timestamp, offset = self._largest_up_to(np.array([rows - 1]), batches)
+            self._max = (int(timestamp[0]), int(offset[0]))
+        return rows
 
-    def _largest_so_far(
-        self, timestamp: Ints, last_offset: npt.NDArray[np.int32]
-    ) -> tuple[Ints, npt.NDArray[np.int32]]:
-        """For each batch the largest timestamp up to it, and the last offset of the first batch that has it."""
+    def _indexed_rows(self, batches: BatchFacts) -> npt.NDArray[np.intp]:
+        """The batches that get an index entry: each the first more than the interval after the one before."""
+        next_entry = batches.next_entry.data
+        row = int(np.searchsorted(batches.position, np.uint32(self._last_indexed + self._interval), "right"))
+        rows = []
+        while row < len(next_entry):
+            rows.append(row)
+            row = next_entry[row]
+        return np.array(rows, np.intp)
+
+    def _largest_up_to(self, rows: npt.NDArray[np.intp], batches: BatchFacts) -> tuple[Ints, npt.NDArray[np.int32]]:
+        """The largest timestamp up to each of these rows, and the last offset of the first batch that has it."""
         before, offset_before = self._max
-        largest = np.maximum.accumulate(np.maximum(timestamp, before))
-        rises = np.diff(largest, prepend=before) > 0
-        source = np.maximum.accumulate(np.where(rises, np.arange(len(timestamp)), -1))
-        return largest, np.where(source >= 0, last_offset[source], np.int32(offset_before))
+        largest = batches.largest_timestamp[rows]
+        first_with_it = np.searchsorted(batches.largest_timestamp, largest, "left")
+        offset = np.where(largest > before, batches.relative_last_offset[first_with_it], np.int32(offset_before))
+        return np.maximum(largest, before), offset
 
     def _add_times(self, timestamp: Ints, offset: npt.NDArray[np.int32]) -> None:
         """TimeIndex.maybeAppend: an entry only where the timestamp is larger than the last entry's."""
@@ -121,21 +128,6 @@ class _Entries:
     def time_index(self) -> bytes:
         """The time index's bytes."""
         return b"".join(a.tobytes() for a in self._times)
-
-
-def indexed_rows(position: Ints, last_indexed: int, interval: int) -> npt.NDArray[np.intp]:
-    """The batches that get an index entry: each the first that starts more than `interval` bytes after the one before.
-
-    Which comes next depends on which came before, so that is followed batch by batch, but only from entry to entry:
-    for every batch the next one is found at once.
-    """
-    following = np.searchsorted(position, position + interval, "right").data
-    row = int(np.searchsorted(position, last_indexed + interval, "right"))
-    rows = []
-    while row < len(following):
-        rows.append(row)
-        row = following[row]
-    return np.array(rows, np.intp)
 
 
 def _packed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 import kidx.surgery.rebuild as rebuild_module
 from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
 from kidx.segments.walk import walk
 from kidx.surgery import batch_facts
+from kidx.surgery.batch_facts import BatchFacts, next_entries
 from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
-from kidx.surgery.recovery import indexed_rows
+from kidx.surgery.recovered_transactions import RecoveredTransactions
+from kidx.surgery.recovery import recover
 from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
 from tests.support import KAFKA_SETS
 
@@ -48,17 +52,38 @@ def test_as_kafkas_recovery(fixture_set: Path, below: Path) -> None:
     assert compared
 
 
-@given(st.lists(st.integers(61, 3000), max_size=60), st.integers(0, 5000), st.integers(0, 9000))
-def test_entries_are_spaced_as_one_batch_after_another_would_have_it(
-    sizes: list[int], interval: int, start: int
+@given(
+    st.lists(st.tuples(st.integers(61, 3000), st.integers(-1, 5)), max_size=60),
+    st.integers(0, 5000),
+    st.lists(st.integers(0, 60), max_size=3),
+)
+def test_entries_are_those_of_one_batch_after_another(
+    batches: list[tuple[int, int]], interval: int, cuts: list[int]
 ) -> None:
-    positions = start + np.cumsum([0, *sizes])
-    expected, last = [], max(0, start - 100)
-    for row, position in enumerate(positions.tolist()):
-        if position - last > interval:
-            expected.append(row)
-            last = position
-    assert indexed_rows(positions, max(0, start - 100), interval).tolist() == expected
+    """Against recovery as Kafka's code reads, however the batches are cut into facts."""
+    position, last_indexed, largest = 0, 0, (-1, 0)
+    offsets, times = [], []
+    for row, (size, timestamp) in enumerate(batches):
+        if timestamp > largest[0]:
+            largest = (timestamp, row)
+        if position - last_indexed > interval:
+            offsets.append((row, position))
+            times += [largest] if largest[0] > (times[-1][0] if times else -1) else []
+            last_indexed = position
+        position += size
+    times += [largest] if largest[0] > (times[-1][0] if times else -1) else []
+    edges = sorted({0, len(batches), *(c for c in cuts if c < len(batches))})
+    facts = [facts_of(batches, a, b, interval) for a, b in pairwise(edges)]
+    recovered = recover(facts, interval, RecoveredTransactions(dict))
+    assert list(OFFSET_INDEX.struct.iter_unpack(recovered.offset_index)) == offsets
+    assert list(TIME_INDEX.struct.iter_unpack(recovered.time_index)) == times
+
+
+def facts_of(batches: list[tuple[int, int]], start: int, end: int, interval: int) -> BatchFacts:
+    positions = np.cumsum([0, *(size for size, _ in batches)], dtype=np.uint32)
+    largest = np.maximum.accumulate(np.array([t for _, t in batches[start:end]], np.int64))
+    offsets, here = np.arange(start, end, dtype=np.int32), positions[start:end]
+    return BatchFacts(here, offsets, largest, next_entries(here, interval), [], int(positions[end]))
 
 
 @pytest.fixture
