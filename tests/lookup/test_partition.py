@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kidx.logdir.tree import Partition
+from kidx.lookup.partition import READ_COMMITTED, PartitionReader
+from kidx.lookup.transactions import open_transactions
+from tests.damage import flip_byte
+from tests.support import KAFKA_SETS
+
+
+def txn_partitions() -> list[Path]:
+    return [kafka / stage / "txn-0" for kafka in KAFKA_SETS for stage in ("clean", "live", "unclean")]
+
+
+@pytest.mark.parametrize("source", [p for p in txn_partitions() if p.is_dir()], ids=lambda p: "-".join(p.parts[-3:-1]))
+def test_open_transactions_are_the_same_from_any_snapshot(source: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(source, tmp_path / "txn-0"))
+    end = PartitionReader(Partition(str(copy))).end_offset
+    expected = open_transactions(Partition(str(copy)), end)
+    for snapshot in sorted(copy.glob("*.snapshot"), reverse=True):
+        flip_byte(snapshot, -1)  # its CRC no longer holds: the one before it counts
+        assert open_transactions(Partition(str(copy)), end) == expected
+        snapshot.unlink()
+        assert open_transactions(Partition(str(copy)), end) == expected
+
+
+def test_an_unfinished_transaction_holds_the_last_stable_offset_back() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "unclean" / "txn-0")))
+    open_ones = open_transactions(partition.partition, partition.end_offset)
+    assert open_ones and partition.last_stable_offset == min(partition.high_watermark, *open_ones.values())
+    assert partition.list_offsets(-1, isolation=READ_COMMITTED).found[2] == partition.last_stable_offset  # type: ignore[index]
+
+
+def test_a_partition_alone_ends_with_its_log(tmp_path: Path) -> None:
+    source = KAFKA_SETS[0] / "clean" / "trimmed-0"
+    copy = PartitionReader(Partition(str(shutil.copytree(source, tmp_path / "some" / "copy"))))
+    there = PartitionReader(Partition(str(source)))
+    assert copy.high_watermark == copy.end_offset == there.end_offset
+    assert copy.start_offset == copy.segments[0].base_offset < there.start_offset == 120
+
+
+def test_the_modification_time_stands_in_for_a_segment_without_timestamps(tmp_path: Path) -> None:
+    """LogSegment.largestTimestamp: nothing indexed means the file's own time, so retention can go on."""
+    empty = PartitionReader(Partition(str(shutil.copytree(KAFKA_SETS[0] / "clean" / "empty-0", tmp_path / "empty-0"))))
+    assert empty.segment_of_time(0) is empty.segments[0]
+    assert empty.segment_of_time(2**62) is None
