@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kidx.cli import complain
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.errors import UsageError
-from kidx.evidence import Evidence
+from kidx.evidence import STDIN_NAMES, Evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
@@ -43,6 +43,8 @@ def slot_lookup(
     path, by = evidence.path, asked["by"]
     if asked["fetch_from"] is not None or asked["fetch_to"] is not None:
         raise UsageError(f"{path}: --fetch-from and --fetch-to are for a transaction index; name targets instead")
+    if path in STDIN_NAMES and ("-" in asked["targets"] or asked["from_file"] in STDIN_NAMES):
+        raise UsageError("standard input cannot be both the index and its targets; name one of them")
     by_time = index_format is TIME_INDEX and by == KEY
     targets = read_targets(asked["targets"], asked["from_file"], timestamp_ms if by_time else whole_number)
     if not targets and not asked["targets"] and asked["from_file"] is None:

@@ -59,7 +59,9 @@ def _how(row: Row) -> str:
         return "no entry at or below it" if row["bound"] == "lower" else "no entry at or above it"
     found = row["entry"][_compared_name(row)]
     how = "exact" if found == row["target"] else "below it" if found < row["target"] else "above it"
-    return f"slot {row['slot']} of {row['entries']}, {how}"
+    return f"slot {row['slot']} of {row['entries']}, {how}" + (
+        "; standard search" if row["search"] == "standard" else ""
+    )
 
 
 def _compared_name(row: Row) -> str:

@@ -161,12 +161,23 @@ def test_every_format_answers(form: str) -> None:
         ([CLEAN / "pages13-0", 5], 2, "not an index"),
         ([CLEAN / "pages13-0" / "leader-epoch-checkpoint", 5], 2, "not an index"),
         ([OFFSETS, "--from-file", "nowhere"], 3, "nowhere: no such file"),
+        (["-", "-", "--kind", "offset_index", "--base-offset", 0], 2, "cannot be both"),
     ],
 )
 def test_refusals(args: list[object], status: int, said: str) -> None:
     ran = lookup(*args)
     assert (ran.status, ran.out) == (status, b"")
     assert said in ran.err.decode() and b"Traceback" not in ran.err
+
+
+def test_an_index_on_standard_input() -> None:
+    ran = kidx("lookup", "-", 5, "--kind", "offset_index", "--base-offset", 0, stdin=OFFSETS.read_bytes())
+    assert ran.out.startswith(b"offset 5 -> offset 5, position")
+
+
+def test_both_searches_are_told_apart_on_the_screen() -> None:
+    standard, warm = lookup(OFFSETS, 5, "--search", "both").out.decode().splitlines()
+    assert standard.endswith("exact; standard search)") and warm.endswith("exact)")
 
 
 def test_a_bad_line_is_named() -> None:
