@@ -31,7 +31,7 @@ class Block:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        self.capacity = _HELD_WINDOW_BYTES if hold else _WINDOW_BYTES
+        self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)
         length = self.capacity + _SPARE_BYTES

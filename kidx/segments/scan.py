@@ -116,7 +116,8 @@ def scan(
     """
     if evidence.size >= NEUTRAL_BYTES:
         evidence.spare_page_cache()
-    return Scan(evidence, index_positions, start, evidence.size if end is None else end, check_crc, hold)
+    end = evidence.size if end is None else min(end, evidence.size)
+    return Scan(evidence, index_positions, start, end, check_crc, hold)
 
 
 class _PlainReader:
