@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kidx.rocketmq.files import MappedFile, MappedFiles, OpenFiles
 from kidx.rocketmq.formats import BORN_V6
-from kidx.rocketmq.java import JavaThrows, int32
+from kidx.rocketmq.java import JavaThrows, int32, remainder
 from kidx.rocketmq.layout import StoreFile
 from kidx.rocketmq.messages import Blank, Broken, Message, decode
 
@@ -37,7 +37,7 @@ class CommitLog(MappedFiles):
 
     def roll(self, offset: int) -> int:
         """Where the commit-log file after that of `offset` starts."""
-        return offset + self.file_size - offset % self.file_size
+        return offset + self.file_size - remainder(offset, self.file_size)
 
     def store_timestamp(self, offset: int, size: int, checks_end: bool) -> tuple[int, tuple[MappedFile, int] | None]:
         """What a time search reads of a message: its store time, and (file, position) of the message read.

@@ -32,6 +32,11 @@ def int32(value: int) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
+def remainder(value: int, by: int) -> int:
+    """Java's %: with the sign of the value."""
+    return value - by * divide(value, by)
+
+
 def divide(value: int, by: int) -> int:
     """Java's integer division: toward zero."""
     return value // by if value >= 0 else -(-value // by)

@@ -1,0 +1,129 @@
+"""Damaged stores that a real RocketMQ loads, and kidx's answers beside its: recovery in memory is recovery."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kidx.rocketmq.behaviour import CLASSIC
+from kidx.rocketmq.java import JavaThrows
+from kidx.rocketmq.open import open_store
+from kidx.rocketmq.pull import pull
+from kidx.rocketmq.queues import ConsumeQueue
+from kidx.rocketmq.store import DoesNotLoad, Store
+from kidx.rocketmq.time_search import Search
+from tests.interop.lab import CACHE
+from tests.rocketmq.cases import SETS, lay_out
+
+pytestmark = pytest.mark.interop
+SOURCE = Path(__file__).with_name("RocketmqStore.java")
+_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
+<version>1</version><dependencies><dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-store</artifactId>
+<version>{version}</version></dependency></dependencies></project>"""
+_OPENED = ("java.base/sun.nio.ch", "java.base/java.nio", "java.base/jdk.internal.ref")
+RATIO = 40  # accessMessageInMemoryMaxRatio
+
+
+def class_path(version: str) -> str:
+    """The store's jars of a version, and our program compiled against them; fetched once."""
+    home = CACHE / f"rocketmq-{version}"
+    jars, classes = home / "jars", home / "classes"
+    if not jars.is_dir():
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "pom.xml").write_text(_POM.format(version=version))
+        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={home / 'fetching'}"]
+        subprocess.run(command, cwd=home, check=True, stdout=subprocess.DEVNULL)
+        (home / "fetching").rename(jars)
+    made = classes / f"{SOURCE.stem}.class"
+    if not made.exists() or made.stat().st_mtime < SOURCE.stat().st_mtime:
+        subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", classes, SOURCE], check=True)
+    return f"{classes}:{jars}/*"
+
+
+def ask(version: str, store: Path, questions: list[str]) -> list[str]:
+    """The real store's answers about a copy of `store`; the first is the machine's memory."""
+    copy = store.parent / "asked"
+    shutil.copytree(store, copy)
+    opens = [f"--add-{kind}={package}=ALL-UNNAMED" for package in _OPENED for kind in ("opens", "exports")]
+    command = ["java", "-Xmx512m", *opens, f"-Duser.home={store.parent}", "-cp", class_path(version), SOURCE.stem]
+    done = subprocess.run(
+        [*command, copy, store.parent / "store.properties"],
+        input="".join(q + "\n" for q in questions),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def damage(store: Path, chance: random.Random) -> None:
+    """Something that happens to stores: a crash, lost queue files, zeroed tails, flipped bytes."""
+    queues = sorted(p for p in (store / "consumequeue").rglob("*") if p.is_file())
+    path = chance.choice([*queues, *sorted((store / "commitlog").iterdir())])
+    data = bytearray(path.read_bytes())
+    at = chance.randrange(len(data) // 20) * 20
+    kind = chance.choice(("tail", "bytes", "gone"))
+    if kind == "gone" and path in queues:
+        path.unlink()
+    else:
+        data[at:] = bytes(len(data) - at) if kind == "tail" else chance.randbytes(4) + data[at + 4 :]
+        path.write_bytes(data)
+    if chance.random() < 0.6:
+        (store / "abort").touch()
+
+
+@pytest.mark.parametrize("fixtures", SETS, ids=lambda p: p.name)
+@pytest.mark.parametrize("case", ["duplicates", "preblank", "expired_files", "unclean_cq_behind"])
+@pytest.mark.parametrize("seed", range(2))
+def test_answers_about_damaged_stores(fixtures: Path, case: str, seed: int, tmp_path: Path) -> None:
+    version = fixtures.name.removeprefix("rocketmq-")
+    store = lay_out(fixtures / case, tmp_path)
+    names = sorted((p.parent.name, int(p.name)) for p in (store / "consumequeue").glob("*/*"))
+    chance = random.Random(f"{case}{seed}")
+    damage(store, chance)
+    times = [0, *(int(line.split('"storeTimestamp": ')[1].split(",")[0]) for line in _told(fixtures / case)), 2**60]
+    boundaries = ("-",) if version.startswith("4") else ("LOWER", "UPPER")
+    questions = []
+    for topic, queue_id in names:
+        questions += [f"range\t{topic}\t{queue_id}", *(f"pull\t{topic}\t{queue_id}\t{n}\t9" for n in (0, 7, 40))]
+        for time in chance.sample(times, 12):
+            questions += [f"time\t{topic}\t{queue_id}\t{time + 1}\t{b}" for b in boundaries]
+    physical, *answers = ask(version, store, questions)
+    memory = int(int(physical) * (RATIO / 100.0))
+    config = str(store.parent / "store.properties")
+    try:
+        loaded = open_store(str(store), config=config, version=version)
+        loaded.check_loads()
+    except DoesNotLoad:
+        assert set(answers) == {"!NotLoaded"}
+        return
+    wrong = [(q, a) for q, a in zip(questions, answers, strict=True) if (_own(loaded, q.split("\t"), memory)) != a]
+    assert not wrong, [(q, a, _own(loaded, q.split("\t"), memory)) for q, a in wrong[:5]]
+
+
+def _told(case: Path) -> list[str]:
+    return [line for line in (case / "messages.jsonl").read_text().splitlines() if "storeTimestamp" in line]
+
+
+def _own(store: Store, asked: list[str], memory: int) -> str:
+    verb, topic, queue_id = asked[0], asked[1], int(asked[2])
+    queue = store.queue(topic, queue_id)
+    try:
+        if verb == "pull":
+            got = pull(store, topic, queue_id, int(asked[3]), int(asked[4]), memory)
+            return f"{got.status}\t{got.next_offset}\t{got.messages}\t{got.bytes}\t{str(got.suggest_slave).lower()}"
+        if verb == "range":
+            return f"{queue.min_offset}\t{queue.max_offset}" if queue else "0\t0"
+        if not isinstance(queue, ConsumeQueue):
+            return "0"
+        search = Search(queue, store.log, checks_end=store.behaviour.checks_log_end)
+        if store.behaviour.algorithm == CLASSIC:
+            return str(search.classic(int(asked[3]), clamp=store.five))
+        return str(search.current(int(asked[3]), asked[4].lower()))
+    except JavaThrows as e:
+        return "!" + e.name
