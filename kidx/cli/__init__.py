@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),
     "verify": ("kidx.cli.verify", "Check files, directories or trees."),
     "scan": ("kidx.cli.scan", "Check a fleet's log dirs with Spark, and answer questions about it."),
+    "diff": ("kidx.cli.diff", "Compare two replicas, or an index and its rebuilt self."),
     "explain": ("kidx.cli.explain", "Tell a rule's story."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
