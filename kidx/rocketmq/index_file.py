@@ -38,10 +38,10 @@ class IndexFile:
 
     def __init__(self, opened: OpenFiles, path: str | None, slots: int, entries: int) -> None:
         self.path, self.slots, self.entries = path, slots, entries
-        self._file = opened.get(path) if path else None
+        self._opened = opened
         self._slot_patches: dict[int, int] = {}
         self._entry_patches: dict[int, IndexEntry] = {}
-        head = self._file.read(0, INDEX_HEADER.size) if self._file else b""
+        head = self._read(0, INDEX_HEADER.size)
         (
             self.begin_timestamp,
             self.end_timestamp,
@@ -57,16 +57,17 @@ class IndexFile:
         if number in self._slot_patches:
             return self._slot_patches[number]
         at = INDEX_HEADER.size + 4 * number
-        return int.from_bytes(self._file.read(at, 4), signed=True) if self._file else 0
+        return int.from_bytes(self._read(at, 4), signed=True)
 
     def entry(self, number: int) -> IndexEntry | None:
         """An entry by its number, from 1; None past the file's end."""
         if number in self._entry_patches:
             return self._entry_patches[number]
-        if self._file is None:
-            return None
-        data = self._file.read(self.entry_at(number), INDEX_ENTRY.size)
+        data = self._read(self.entry_at(number), INDEX_ENTRY.size)
         return IndexEntry(*INDEX_ENTRY.struct.unpack(data)) if len(data) == INDEX_ENTRY.size else None
+
+    def _read(self, position: int, length: int) -> bytes:
+        return self._opened.get(self.path).read(position, length) if self.path else b""
 
     def entry_at(self, number: int) -> int:
         """An entry's position in the file, bytes."""

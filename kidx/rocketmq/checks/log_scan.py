@@ -6,12 +6,15 @@ record: prepared and rolled-back messages, blanks, messages the queues do not kn
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from kidx.evidence import Evidence
 from kidx.findings import WARNING, Finding
 from kidx.rocketmq.checks import window
 from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, Lanes
@@ -83,13 +86,22 @@ def without_unit(scan: LogScan, known: set[int], unclean: bool) -> Iterator[Find
 def _left_over(opened: OpenFiles, file: StoreFile, start: int) -> Iterator[Finding]:
     """Bytes other than zero from a position to the file's end."""
     evidence, buffer = opened.get(file.path), np.empty(WINDOW_BYTES, np.uint8)
-    for position in range(start, file.size, WINDOW_BYTES):
+    data_start = _skip_hole(evidence, start)
+    for position in range(data_start, file.size, WINDOW_BYTES):
         chunk = buffer[: evidence.read_into(position, buffer.data)]
         if chunk.any():
             first = position + int(np.argmax(chunk != 0))
             said = f"the commit log ends at byte {start} of this file, and byte {first} is not zero"
             yield finding("KXR208", file.path, said, span=(first, file.size))
             return
+
+
+def _skip_hole(evidence: Evidence, position: int) -> int:
+    """Where data begins at or after a position: a preallocated file is a hole there, whose zeros need no reading."""
+    try:
+        return os.lseek(evidence.fileno(), position, os.SEEK_DATA)
+    except OSError as e:
+        return evidence.size if e.errno == errno.ENXIO else position  # ENXIO: nothing but a hole up to the end
 
 
 class _FileScan:

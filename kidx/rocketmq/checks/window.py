@@ -139,10 +139,10 @@ def wrong_bodies(data: Bytes, parts: Parts) -> Iterator[tuple[int, int]]:
     from fastcrc.crc32 import iso_hdlc as crc32  # twice as fast as zlib's on bodies of a kilobyte
 
     view = data.data
-    stored = parts.head["body_crc"].tolist()
-    for i, (begin, end) in enumerate(zip(parts.body.tolist(), parts.body_end.tolist(), strict=True)):
-        if (found := crc32(view[begin:end]) & 0x7FFFFFFF) != stored[i] and end > begin:
-            yield i, found
+    bodies = zip(parts.body.tolist(), parts.body_end.tolist(), strict=True)
+    found = np.array([crc32(view[begin:end]) for begin, end in bodies], np.int64) & 0x7FFFFFFF
+    for i in np.flatnonzero((found != parts.head["body_crc"]) & (parts.body_end > parts.body)).tolist():
+        yield i, int(found[i])
 
 
 def wrong_property_crcs(data: Bytes, parts: Parts) -> Iterator[tuple[int, int, int]]:
