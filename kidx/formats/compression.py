@@ -28,20 +28,27 @@ class OutputFull(LimitExceeded):
     """Raised when inflating would take more room than was given."""
 
 
-def inflate(codec: int, data: bytes | memoryview, *, magic: int = 2, limit_bytes: int = MAX_INFLATED_BYTES) -> bytes:
-    """What `data` was before compression. `magic` is the message format's (0: a wrong lz4 header checksum is right).
+def inflate(
+    codec: int, data: bytes | memoryview, *, magic: int = 2, limit_bytes: int = MAX_INFLATED_BYTES
+) -> memoryview:
+    """What `data` was before compression. For `magic` 0, the wrong header checksum of that time's lz4 is right.
 
     Raises DamagedPayload for bytes the codec did not write, OutputFull where more than `limit_bytes` would come out.
     """
     if codec == NONE:
-        return bytes(data)
+        return memoryview(data)
     room = mmap.mmap(-1, limit_bytes)  # pages are taken only as they are written
-    size = inflate_into(codec, data, memoryview(room), magic=magic)
-    return room[:size]
+    view = memoryview(room)
+    return view[: inflate_into(codec, data, view, magic=magic)]
 
 
 def inflate_into(codec: int, data: bytes | memoryview, room: memoryview, *, magic: int = 2) -> int:
     """Inflate into `room` (writable); how many bytes came. Raises as `inflate`, OutputFull when `room` is too small."""
+    if codec == NONE:
+        if len(data) > len(room):
+            raise _full(codec, len(room))
+        room[: len(data)] = data
+        return len(data)
     if codec == GZIP:
         return _inflate_gzip(data, room)
     import cramjam

@@ -35,7 +35,7 @@ def decode_message(batch: Batch, entry: bytes | memoryview, *, limit_bytes: int 
     return _inner_messages(batch, data)
 
 
-def _inner_messages(wrapper: Batch, data: bytes) -> Decoded:
+def _inner_messages(wrapper: Batch, data: memoryview) -> Decoded:
     records: list[Record] = []
     damage = None
     at = 0
@@ -51,7 +51,7 @@ def _inner_messages(wrapper: Batch, data: bytes) -> Decoded:
             )
             damage = Damage(RECORD, why + str(wrapper.magic), number)
             break
-        entry = data[at : inner.next_position]
+        entry = bytes(data[at : inner.next_position])
         key, value, problem = _key_and_value(inner, entry)
         if problem:
             damage = Damage(RECORD, f"message {number} inside: {problem}", number)

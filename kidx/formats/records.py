@@ -13,6 +13,7 @@ from kidx.formats.batches import Batch, wrap_long
 from kidx.formats.compression import MAX_INFLATED_BYTES, DamagedPayload, OutputFull, inflate
 
 MAX_LISTED_RECORDS = 1 << 20  # of one batch as objects; a 1 MiB batch has at most 150,000 of the smallest
+_COPIED_BYTES = 4 << 20  # bytes are read faster than a view of them; beyond this, memory counts more
 SMALLEST_RECORD = 7  # length, attributes, two deltas, key and value lengths, header count: a byte each
 _INT_BYTES, _LONG_BYTES = 5, 10  # longest varint of 32 and 64 bits
 
@@ -75,17 +76,19 @@ class RecordReader(Iterator[Record]):
     def __init__(self, batch: Batch, payload: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
         """`payload` is what follows the header, `batch.size - 61` bytes, still compressed."""
         self.damage: Damage | None = None
-        self._batch, self._data = batch, b""
+        self._batch = batch
+        self._data: bytes | memoryview = b""
         self._at = self._number = 0
         self._previous = -1
         self._largest_timestamp: int | None = None
         try:
-            self._data = inflate(batch.codec, payload, limit_bytes=limit_bytes) if len(payload) else b""
+            data = inflate(batch.codec, payload, limit_bytes=limit_bytes) if len(payload) else memoryview(b"")
         except OutputFull as e:
             self.damage = Damage(LIMIT, str(e), limit=True)
         except DamagedPayload as e:
             self.damage = Damage(PAYLOAD, str(e))
         else:
+            self._data = bytes(data) if len(data) <= _COPIED_BYTES else data
             if batch.record_count < 0 or batch.record_count * SMALLEST_RECORD > len(self._data):
                 why = f"the header counts {batch.record_count} records, and {len(self._data)} bytes do not hold so many"
                 self.damage = Damage(COUNT, why)
@@ -136,7 +139,7 @@ def decode_batch(
     return Decoded(list(reader), reader.damage)
 
 
-def _read_record(batch: Batch, data: bytes, start: int) -> tuple[Record, int, int]:
+def _read_record(batch: Batch, data: bytes | memoryview, start: int) -> tuple[Record, int, int]:
     """The record at `start`, its offset delta, and the byte after it."""
     length, at = _varint(data, start, len(data))
     end = at + length
@@ -165,7 +168,7 @@ def _read_record(batch: Batch, data: bytes, start: int) -> tuple[Record, int, in
     return Record(offset, timestamp, key, value, tuple(headers), sequence, end - start, attributes), delta, end
 
 
-def _varint(data: bytes, at: int, end: int, longest: int = _INT_BYTES) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, at: int, end: int, longest: int = _INT_BYTES) -> tuple[int, int]:
     """A zigzag varint and the byte after it; it must end before `end`."""
     raw = shift = 0
     for position in range(at, min(end, at + longest)):
@@ -178,10 +181,10 @@ def _varint(data: bytes, at: int, end: int, longest: int = _INT_BYTES) -> tuple[
     raise _BadRecord("a number that does not end" if end - at >= longest else "it ends inside a number")
 
 
-def _nullable(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+def _nullable(data: bytes | memoryview, at: int, end: int) -> tuple[bytes | None, int]:
     length, at = _varint(data, at, end)
     if length < 0:  # Kafka writes -1 and takes any negative length for null
         return None, at
     if at + length > end:
         raise _BadRecord(f"a field claims {length} bytes, and {end - at} are left")
-    return data[at : at + length], at + length
+    return bytes(data[at : at + length]), at + length

@@ -102,30 +102,31 @@ class RecordDecoder:
     def __init__(self, evidence: Evidence, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
         """A batch that would take more than `limit_bytes` is reported as damage of kind LIMIT: it is not checked."""
         self._limit = limit_bytes
-        self._joint = Bytes(np.zeros(min(_JOINT_BYTES, limit_bytes) + SLACK_BYTES, np.uint8))
+        self._joint = self._new_joint(_JOINT_BYTES)
         self._evidence = evidence
+
+    def _new_joint(self, size: int) -> Bytes:
+        return Bytes(np.zeros(min(size, self._limit) + SLACK_BYTES, np.uint8))
 
     def blocks(self, window: Window) -> Iterator[RecordBlock]:
         """Every record of a window of a scan with hold=True, in blocks that together cover all of its batches.
 
-        Blocks of uncompressed batches come first, then of compressed ones, then what the plain decoder had to decide.
+        Blocks of uncompressed batches come first, then of compressed or very large ones, then what the plain decoder
+        had to decide.
         """
-        plain: list[int] = []
+        count = window.column("record_count")
+        simple = (window.column("magic") == 2) & (count >= 0) & (count <= _MOST_RECORDS) & (window.codec <= ZSTD)
+        simple &= window.size <= self._limit
+        in_place = simple & (window.codec == NONE) & (count * SMALLEST_RECORD <= window.size - HEADER_BYTES)
         if window.buffer is None:
-            plain += range(len(window))
-        else:
-            count = window.column("record_count")
-            room = window.size - HEADER_BYTES
-            simple = (count >= 0) & (count <= _MOST_RECORDS)
-            uncompressed = simple & (window.codec == NONE) & (count * SMALLEST_RECORD <= room)
-            compressed = simple & (window.codec > NONE) & (window.codec <= ZSTD)
-            plain += np.flatnonzero(~(uncompressed | compressed)).tolist()
-            yield from self._uncompressed(window, np.flatnonzero(uncompressed), plain)
-            yield from self._compressed(window, np.flatnonzero(compressed).tolist(), plain)
+            in_place[:] = False
+        plain: list[int] = np.flatnonzero(~simple).tolist()
+        yield from self._in_place(window, np.flatnonzero(in_place), plain)
+        yield from self._in_joint(window, np.flatnonzero(simple & ~in_place).tolist(), plain)
         for row in plain:
             yield from plain_blocks(self._evidence, window, row, self._limit)
 
-    def _uncompressed(self, window: Window, rows: Ints, odd: list[int]) -> Iterator[RecordBlock]:
+    def _in_place(self, window: Window, rows: Ints, odd: list[int]) -> Iterator[RecordBlock]:
         if not len(rows) or window.buffer is None:
             return
         data = Bytes(np.frombuffer(window.buffer, np.uint8))
@@ -134,7 +135,7 @@ class RecordDecoder:
         for low, high in _groups(window.column("record_count")[rows]):
             yield _decode(window, data, rows[low:high], starts[low:high], ends[low:high], odd)
 
-    def _compressed(self, window: Window, rows: list[int], odd: list[int]) -> Iterator[RecordBlock]:
+    def _in_joint(self, window: Window, rows: list[int], odd: list[int]) -> Iterator[RecordBlock]:
         """Inflate batches into the joint buffer until one does not fit, or enough are there; decode them; go on."""
         here: list[int] = []  # rows inflated
         ends = [0]  # of each in the joint buffer, after a zero
@@ -163,18 +164,23 @@ class RecordDecoder:
 
         With the whole buffer to itself a batch may make it grow, up to the limit.
         """
-        assert window.buffer is not None
         start = batch.position - window.start
-        payload = window.buffer[start + HEADER_BYTES : start + batch.size]
+        payload: bytes | memoryview
+        if window.buffer is not None:
+            payload = window.buffer[start + HEADER_BYTES : start + batch.size]
+        else:
+            payload = self._evidence.read(batch.position + HEADER_BYTES, batch.size - HEADER_BYTES)
         while True:
             capacity = len(self._joint.array) - SLACK_BYTES
             try:
                 return inflate_into(batch.codec, payload, self._joint.view[at:capacity])
             except OutputFull:
-                if at or capacity >= self._limit:
+                if at:
                     return None
-                larger = min(capacity * 4, self._limit)
-                self._joint = Bytes(np.zeros(larger + SLACK_BYTES, np.uint8))
+                too_large = capacity >= self._limit
+                self._joint = self._new_joint(_JOINT_BYTES if too_large else capacity * 4)
+                if too_large:
+                    return None
             except DamagedPayload:
                 return None
 
