@@ -45,12 +45,15 @@ COMMANDS = [
     "lookup txn-0 --offset 120",
     "lookup txn-0 --timestamp 0",
     f"verify {TXN}.index damaged/{TXN[-20:]}.index",
+    "diff txn-0 damaged",
     "explain KX101",
     f"trace {TXN}.index 150",
     "trace --grow",
     f"trace {TXN}.index --resident",
     f"trace {TXN}.index 150 --observe",
     "rebuild --dry-run damaged",
+    "compact txn-0 --plan --now 0",
+    "compact txn-0 --plan --now 0 --records",
     "rocketmq stat store",
     "rocketmq dump store/checkpoint",
     "rocketmq lookup store Orders 0 --time 0",
@@ -66,6 +69,8 @@ def fields_by_schema(commands: list[str]) -> dict[str, dict[tuple[str, ...], str
         assert ran.status in (0, 1), (line, ran.err)
         for row in ran.rows:
             schema = row.pop("schema")
+            if schema == "kidx.summary.v1":  # each command sums up what it did
+                schema += f" of {line.split()[0]}"
             found[schema].setdefault(tuple(row), line)
     return found
 

@@ -14,8 +14,8 @@ import click
 import pytest
 
 from kidx.cli import LazyGroup, cli
-from tests.support import FIXTURES
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"  # the project's own: the lines below name their files
 SET = FIXTURES / "kafka-4.3.1"
 STORE = FIXTURES / "rocketmq-5.5.1/plain/store"
 INDEX = "txn-0/00000000000000000113.index"
@@ -30,6 +30,8 @@ READING = {
     ],
     "trace": [f"trace {INDEX} 150", f"trace {INDEX} --workload all"],
     "verify": ["verify .", f"verify {INDEX}", "verify --jobs 1 --live txn-0"],
+    "diff": ["diff txn-0 plain-0"],
+    "compact": ["compact txn-0 --plan --records"],
     "rocketmq dump": ["rocketmq dump store"],
     "rocketmq stat": ["rocketmq stat store"],
     "rocketmq verify": ["rocketmq verify store"],
