@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rebuild": ("kidx.cli.rebuild", "Make indexes anew from the log, as a broker's recovery does."),
     "undo": ("kidx.cli.undo", "Bring back a file as it was before kidx wrote it."),
     "rocketmq": ("kidx.cli.rocketmq", "Read RocketMQ's store: the same questions, another system."),
+    "state": ("kidx.cli.state", "Say what Kafka's own topics add up to, now or at a moment."),
     "compact": ("kidx.cli.compact", "Say what the log cleaner would keep and drop."),
     "completion": ("kidx.cli.completion", "Print the completion script of a shell."),
 }

@@ -1,0 +1,66 @@
+"""kidx state: what the records of Kafka's own topics add up to."""
+
+from __future__ import annotations
+
+import click
+
+from kidx.cli import complain, exit_status, options
+
+_EXAMPLES = """
+\b
+Examples:
+  kidx state /var/lib/kafka/data/__consumer_offsets-17 --kind committed_offset
+  kidx state __consumer_offsets-17 --at 2026-11-17T10:00:00Z --format jsonl
+  kidx state __cluster_metadata-0 --kind partition --kind broker
+  kidx state __cluster_metadata-0 --diff 4100 4200
+"""
+FAMILIES = ("group", "transaction", "share", "metadata")
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("partition")
+@click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
+@click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only facts of this kind; may be repeated.")
+@click.option("--decoder", type=click.Choice(FAMILIES), help="Which topic it is, whatever the directory is called.")
+@options.iso_option
+@options.format_option()
+def command(
+    partition: str,
+    at: str | None,
+    diff: tuple[str, str] | None,
+    kinds: tuple[str, ...],
+    decoder: str | None,
+    iso: bool,
+    form: str,
+) -> int:
+    """Say what holds at a moment, from a copy of one directory of __consumer_offsets, __transaction_state,
+    __share_group_state or __cluster_metadata: committed offsets, groups, transactions; topics, partitions, leaders,
+    brokers, configurations, features, quotas. Aborted offset commits do not count, tombstones do.
+    """
+    from kidx.cli.state_tables import difference_table, fact_table, moment_of
+    from kidx.errors import UsageError
+    from kidx.logdir.tree import Partition
+    from kidx.state.replay import family_of, state_at
+
+    if at and diff:
+        raise UsageError("--at and --diff are two questions; ask them one after the other")
+    directory = Partition(partition)
+    family = family_of(directory, decoder)
+    states = [state_at(directory, family, moment_of(text)) for text in (diff or (at,))]
+    if diff:
+        table = difference_table(partition, states[0], states[1], kinds)
+    else:
+        table = fact_table(partition, states[0], kinds)
+    if form == "text":
+        from kidx.report.state_screen import show
+
+        show(table, iso=iso)
+    else:
+        from kidx.report.render import render
+
+        render(table, form, iso=iso)
+    problems = list(dict.fromkeys(problem for state in states for problem in state.problems))
+    for problem in problems:
+        complain(problem)
+    return exit_status.UNREADABLE if problems else exit_status.CLEAN

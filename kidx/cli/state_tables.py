@@ -1,0 +1,76 @@
+"""The rows of kidx state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kidx.cli.targets import timestamp_ms
+from kidx.errors import UsageError
+from kidx.report.table import TEXT, TIMESTAMP, TREE, Column, Table
+from kidx.state.facts import Fact
+from kidx.state.replay import Moment, State
+
+_FACT_COLUMNS = (
+    Column("kind", TEXT),
+    Column("key", TREE),
+    Column("value", TREE),
+    Column("offset"),
+    Column("timestamp", TIMESTAMP, "ms"),
+)
+_DIFFERENCE_COLUMNS = (
+    Column("kind", TEXT),
+    Column("key", TREE),
+    Column("change", TEXT),
+    Column("before", TREE),
+    Column("after", TREE),
+    Column("offset"),
+    Column("timestamp", TIMESTAMP, "ms"),
+)
+_OFFSET_DIGITS = 12  # a bare number this long is epoch milliseconds, not an offset
+
+
+def moment_of(text: str | None) -> Moment:
+    """An offset, or a time (ISO 8601, or `time:` and epoch milliseconds). Raises UsageError."""
+    if text is None:
+        return Moment()
+    if text.startswith("time:"):
+        return Moment(timestamp_ms=timestamp_ms(text.removeprefix("time:")))
+    digits = text.removeprefix("offset:")
+    if digits.isascii() and digits.isdigit():
+        if digits == text and len(digits) > _OFFSET_DIGITS:
+            raise UsageError(f"{text}: an offset or a time? say offset:{text} or time:{text}")
+        return Moment(offset=int(digits))
+    return Moment(timestamp_ms=timestamp_ms(text))
+
+
+def fact_table(path: str, state: State, kinds: Sequence[str]) -> Table:
+    """kidx.state.v1: a row a fact. Raises UsageError for a kind that is not there."""
+    facts = _wanted(state.facts.sorted(), kinds)
+    summary = {"partition": path, "records": state.records, "facts": len(facts), "problems": state.problems}
+    return Table("kidx.state.v1", _FACT_COLUMNS, facts, summary)
+
+
+def difference_table(path: str, before: State, after: State, kinds: Sequence[str]) -> Table:
+    """kidx.state_difference.v1: a row a fact that came, went or changed; its offset is the record's that did it."""
+    rows = list(_differences(_wanted(before.facts.sorted(), kinds), _wanted(after.facts.sorted(), kinds)))
+    summary = {"partition": path, "records": after.records, "differences": len(rows), "problems": after.problems}
+    return Table("kidx.state_difference.v1", _DIFFERENCE_COLUMNS, rows, summary)
+
+
+def _wanted(facts: list[Fact], kinds: Sequence[str]) -> list[Fact]:
+    return [fact for fact in facts if not kinds or fact.kind in kinds]
+
+
+def _differences(before: list[Fact], after: list[Fact]) -> Iterator[tuple[Any, ...]]:
+    old = {(fact.kind, repr(fact.key)): fact for fact in before}
+    new = {(fact.kind, repr(fact.key)): fact for fact in after}
+    for identity in sorted(old.keys() | new.keys(), key=lambda i: (i[0], i[1])):
+        was, now = old.get(identity), new.get(identity)
+        if was is not None and now is not None and was.value == now.value:
+            continue
+        shown = now or was
+        assert shown is not None
+        change = "added" if was is None else "removed" if now is None else "changed"
+        by = (None, None) if now is None else (now.offset, now.timestamp)  # nothing is kept of what removed a fact
+        yield (shown.kind, shown.key, change, was and was.value, now and now.value, *by)

@@ -1,0 +1,97 @@
+"""The state that coordinators keep in their topics: a fact a key, the last value of each; tombstones remove it.
+
+Sources: org.apache.kafka.coordinator.group.OffsetMetadataManager and GroupMetadataManager (replay),
+TransactionStateManager, ShareCoordinatorShard. Offsets committed inside a transaction wait for its marker: COMMIT
+applies those that are newer than what is there, ABORT forgets them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from kidx.formats.batches import Batch
+from kidx.formats.control import ABORT, COMMIT
+from kidx.formats.records import Record
+from kidx.formats.schemas.topics import TRANSACTION, decode_record
+from kidx.state.facts import Facts
+
+_KINDS = {
+    "OffsetCommit": "committed_offset",
+    "LegacyOffsetCommit": "committed_offset",
+    "GroupMetadata": "classic_group",
+    "TransactionLog": "transaction",
+    "ShareSnapshot": "share_partition",
+}
+TRANSACTION_STATES = (  # org.apache.kafka.coordinator.transaction.TransactionState
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
+)  # fmt: skip
+
+
+class _Change(NamedTuple):
+    kind: str
+    key: dict[str, Any]
+    value: dict[str, Any] | None
+    offset: int
+    timestamp: int
+
+
+class CoordinatorState:
+    """Replays a coordinator's topic. `undecoded` counts the records that said nothing that is understood."""
+
+    def __init__(self, family: str) -> None:
+        self.family, self.facts, self.undecoded = family, Facts(), 0
+        self._pending: dict[int, list[_Change]] = {}  # by producer: what waits for its transaction's marker
+
+    def replay(self, batch: Batch, record: Record) -> None:
+        """Take up a data record."""
+        decoded = decode_record(self.family, record.key, record.value)
+        if decoded.problem or decoded.key.name is None or decoded.key.data is None:
+            self.undecoded += 1
+            return
+        kind, value = kind_of(decoded.key.name), None if decoded.value is None else decoded.value.data
+        if value is not None and self.family == TRANSACTION:
+            value = {"state": _state_name(value["transactionStatus"]), **value}
+        change = _Change(kind, decoded.key.data, value, record.offset, record.timestamp)
+        if decoded.key.name == "ShareUpdate" and value is not None:
+            self._update_share(change)
+        elif batch.transactional:
+            self._pending.setdefault(batch.producer_id, []).append(change)
+        else:
+            self._apply(change)
+
+    def end_transaction(self, producer_id: int, marker: int) -> None:
+        """Take up a transaction's marker."""
+        waiting = self._pending.pop(producer_id, []) if marker in (ABORT, COMMIT) else []
+        if marker == COMMIT:
+            for change in waiting:
+                there = self.facts.get(change.kind, change.key)
+                if there is None or (there.offset or 0) < change.offset:
+                    self._apply(change)
+
+    def _apply(self, change: _Change) -> None:
+        if change.value is None:
+            self.facts.drop(change.kind, change.key)
+        else:
+            self.facts.set(change.kind, change.key, change.value, change.offset, change.timestamp)
+
+    def _update_share(self, change: _Change) -> None:
+        """A share partition's update: its batches replace those of the same range, and its numbers what was said."""
+        there = self.facts.get("share_partition", change.key)
+        assert change.value is not None
+        before = there.value if there else {}
+        batches = {(b["firstOffset"], b["lastOffset"]): b for b in before.get("stateBatches", [])}
+        batches |= {(b["firstOffset"], b["lastOffset"]): b for b in change.value["stateBatches"]}
+        start = change.value["startOffset"] if change.value["startOffset"] >= 0 else before.get("startOffset", -1)
+        kept = [batches[span] for span in sorted(batches) if span[1] >= start]
+        merged = {**before, **change.value, "startOffset": start, "stateBatches": kept}
+        self.facts.set("share_partition", change.key, merged, change.offset, change.timestamp)
+
+
+def kind_of(name: str) -> str:
+    """A fact's kind for a record kind: consumer_group_metadata for ConsumerGroupMetadata; some have shorter names."""
+    return _KINDS.get(name) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _state_name(number: int) -> str:
+    return TRANSACTION_STATES[number] if 0 <= number < len(TRANSACTION_STATES) else f"unknown-{number}"

@@ -1,0 +1,59 @@
+"""Facts: what is known at a moment, each with the record that last said it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+
+class Fact(NamedTuple):
+    """One thing that holds: `kind` (committed_offset, topic, ...), what it is about, and what is said of it.
+
+    `key` and `value` are JSON-able. `offset` and `timestamp` are those of the record that last changed it; what comes
+    from a metadata snapshot has no offset, for snapshots count their own records.
+    """
+
+    kind: str
+    key: dict[str, Any]
+    value: dict[str, Any]
+    offset: int | None
+    timestamp: int
+
+
+class Facts:
+    """Facts by kind and key. Records set and drop them; what is dropped leaves no trace."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[tuple[str, str], Fact] = {}
+
+    def set(self, kind: str, key: dict[str, Any], value: dict[str, Any], offset: int | None, timestamp: int) -> None:
+        """Say something of a key, in the place of what was said before."""
+        self._by_key[kind, _identity(key)] = Fact(kind, key, value, offset, timestamp)
+
+    def get(self, kind: str, key: dict[str, Any]) -> Fact | None:
+        """What is said of a key, None where nothing is."""
+        return self._by_key.get((kind, _identity(key)))
+
+    def drop(self, kind: str, key: dict[str, Any]) -> None:
+        """Forget a key; harmless where nothing is known of it."""
+        self._by_key.pop((kind, _identity(key)), None)
+
+    def of_kind(self, kind: str) -> list[Fact]:
+        """All facts of a kind."""
+        return [fact for (its_kind, _), fact in self._by_key.items() if its_kind == kind]
+
+    def sorted(self) -> list[Fact]:
+        """All facts, by kind and key."""
+        return sorted(self._by_key.values(), key=lambda fact: (fact.kind, _sort_key(fact.key)))
+
+
+def _identity(key: dict[str, Any]) -> str:
+    return json.dumps(key, sort_keys=True)
+
+
+def _sort_key(key: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """Numbers as numbers, all else as text, nothing before everything."""
+    return [
+        (0, 0, "") if part is None else (1, part, "") if isinstance(part, int) else (2, 0, str(part))
+        for part in key.values()
+    ]

@@ -1,0 +1,172 @@
+"""Reading a partition of one of Kafka's own topics up to a moment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from kidx.errors import CannotRead, UsageError
+from kidx.evidence import open_evidence
+from kidx.formats.batches import Batch
+from kidx.formats.control import control_type
+from kidx.formats.records import Record
+from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, METADATA
+from kidx.logdir.names import LOG, METADATA_SNAPSHOT
+from kidx.logdir.tree import Partition
+from kidx.segments.records import read_records
+from kidx.segments.walk import END, PREALLOCATED, walk
+from kidx.state.cluster import ClusterState
+from kidx.state.coordinators import CoordinatorState
+from kidx.state.facts import Facts
+
+_SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class Moment(NamedTuple):
+    """Before `offset` (all records below it count), or at `timestamp_ms` (all up to it); None, None: the log's end."""
+
+    offset: int | None = None
+    timestamp_ms: int | None = None
+
+    def reached(self, record: Record) -> bool:
+        """Whether a record comes after the moment."""
+        if self.offset is not None:
+            return record.offset >= self.offset
+        return self.timestamp_ms is not None and record.timestamp > self.timestamp_ms
+
+
+class State(NamedTuple):
+    """What holds at a moment. `problems` are sentences: what could not be read, and what may be missing therefore."""
+
+    facts: Facts
+    records: int
+    problems: list[str]
+
+
+class _Replayer(Protocol):
+    facts: Facts
+    undecoded: int
+
+
+def family_of(partition: Partition, given: str | None = None) -> str:
+    """Which of Kafka's own topics a directory is of, by its name or as given. Raises UsageError."""
+    if given is not None:
+        return given
+    if partition.name is not None and partition.name.topic in FAMILY_OF_TOPIC:
+        return FAMILY_OF_TOPIC[partition.name.topic]
+    raise UsageError(
+        f"{partition.directory}: its name is none of Kafka's own topics ({', '.join(FAMILY_OF_TOPIC)}); "
+        "say which with --decoder"
+    )
+
+
+def state_at(partition: Partition, family: str, moment: Moment) -> State:
+    """Replay a partition up to a moment. Raises CannotRead for a directory without logs or snapshots."""
+    problems: list[str] = []
+    if family == METADATA:
+        cluster = ClusterState()
+        count = _replay_cluster(partition, cluster, moment, problems)
+        return _finished(cluster, count, problems)
+    coordinator = CoordinatorState(family)
+    count = 0
+    if not partition.segments:
+        raise CannotRead(f"{partition.directory}: there is no segment in it (no .log file)")
+    _say_where_history_begins(partition, moment, problems)
+    for batch, record in _records(partition, 0, problems):
+        if moment.reached(record):
+            if moment.offset is not None:
+                break
+            continue
+        if batch.control:
+            marker = control_type(record.key)
+            if marker is not None:
+                coordinator.end_transaction(batch.producer_id, marker)
+        else:
+            count += 1
+            coordinator.replay(batch, record)
+    return _finished(coordinator, count, problems)
+
+
+def _finished(replayer: _Replayer, records: int, problems: list[str]) -> State:
+    if replayer.undecoded:
+        problems.append(f"{replayer.undecoded} records could not be understood: kidx dump --decode shows them")
+    return State(replayer.facts, records, problems)
+
+
+def _replay_cluster(partition: Partition, cluster: ClusterState, moment: Moment, problems: list[str]) -> int:
+    """The newest snapshot that does not lie after the moment, then the log from its end."""
+    start, count = 0, 0
+    for end_offset, path in _snapshots(partition):
+        if moment.offset is not None and end_offset > moment.offset:
+            continue
+        records = [record for batch, record in _records_of(path, problems) if not batch.control]
+        if any(moment.reached(r) for r in records[-1:]) and moment.timestamp_ms is not None:
+            continue
+        for record in records:
+            cluster.replay(record, in_snapshot=True)
+        start, count = end_offset, len(records)
+        break
+    else:
+        if not partition.segments:
+            raise CannotRead(f"{partition.directory}: there is no log and no snapshot up to that moment in it")
+        if partition.segments[0].base_offset > 0:
+            first = partition.segments[0].base_offset
+            problems.append(f"the log begins at offset {first}, and no snapshot up to there is left: facts are missing")
+    for batch, record in _records(partition, start, problems):
+        if moment.reached(record):
+            break
+        if not batch.control:
+            count += 1
+            cluster.replay(record)
+    return count
+
+
+def _snapshots(partition: Partition) -> list[tuple[int, str]]:
+    """(end offset, path) of the metadata snapshots, newest first."""
+    found = []
+    for file in partition.files:
+        match = _SNAPSHOT_NAME.fullmatch(os.path.basename(file.path))
+        if file.kind == METADATA_SNAPSHOT and match:
+            found.append((int(match[1]), int(match[2]), file.path))
+    return [(end, path) for end, _, path in sorted(found, reverse=True)]
+
+
+def _records(partition: Partition, start: int, problems: list[str]) -> Iterator[tuple[Batch, Record]]:
+    """Every record from `start` on, segment by segment."""
+    segments = partition.segments
+    for i, segment in enumerate(segments):
+        if i + 1 < len(segments) and segments[i + 1].base_offset <= start:
+            continue
+        for batch, record in _records_of(segment.files[LOG].path, problems):
+            if record.offset >= start:
+                yield batch, record
+
+
+def _records_of(path: str, problems: list[str]) -> Iterator[tuple[Batch, Record]]:
+    with open_evidence(path) as evidence:
+        steps = walk(evidence)
+        for batch in steps:
+            decoded = read_records(evidence, batch)
+            for record in decoded.records:
+                yield batch, record
+            if decoded.damage:
+                problems.append(f"{path}: the batch at byte {batch.position}: {decoded.damage.why}")
+        ending = steps.ending
+        if ending is not None and ending.kind not in (END, PREALLOCATED):
+            problems.append(f"{path}: the batches break off at byte {ending.position}: {ending.why}")
+
+
+def _say_where_history_begins(partition: Partition, moment: Moment, problems: list[str]) -> None:
+    """A compacted topic has its present whole, its past only from where the cleaner has not been."""
+    if moment == Moment():
+        return
+    from kidx.lookup.partition import PartitionReader
+
+    cleaned = PartitionReader(partition).checkpointed("cleaner-offset-checkpoint")
+    if cleaned and (moment.offset is None or moment.offset < cleaned):
+        problems.append(
+            f"compaction has been through this log up to offset {cleaned}: what was superseded there is gone, "
+            "so moments before it may lack facts"
+        )
