@@ -31,6 +31,7 @@ READING = {
     "trace": [f"trace {INDEX} 150", f"trace {INDEX} --workload all"],
     "verify": ["verify .", f"verify {INDEX}", "verify --jobs 1 --live txn-0"],
     "diff": ["diff txn-0 plain-0"],
+    "state": ["state __consumer_offsets-0"],
     "compact": ["compact txn-0 --plan --records"],
     "rocketmq dump": ["rocketmq dump store"],
     "rocketmq stat": ["rocketmq stat store"],
@@ -63,6 +64,7 @@ def evidence() -> Iterator[Path]:
     """A log dir and a store that nobody may write to, their files last read before they were written."""
     root = Path(tempfile.mkdtemp(prefix="kidx-test-"))
     shutil.copytree(SET / "live", root / "data")
+    shutil.copytree(SET / "clean/__consumer_offsets-0", root / "data" / "__consumer_offsets-0")
     shutil.copytree(STORE, root / "data" / "store")
     for path in sorted(root.rglob("*"), reverse=True):
         if path.is_file():
