@@ -30,11 +30,12 @@ class BatchRow(NamedTuple):
     number: int
     file: DataFile
     batch: Batch
+    crc_ok: bool
 
     @property
     def content(self) -> tuple[int, ...]:
         """What is the same in the same batch on any replica."""
-        return self.batch.base_offset, self.batch.last_offset, self.batch.crc, self.batch.size
+        return self.batch.base_offset, self.batch.last_offset, self.batch.crc, self.batch.size, self.crc_ok
 
     def shown(self) -> dict[str, Any]:
         """The batch as a difference shows it."""
@@ -46,11 +47,14 @@ class BatchRow(NamedTuple):
             "size": batch.size,
             "codec": batch.codec_name,
             "crc": batch.crc,
+            "crc_ok": self.crc_ok,
             "leader_epoch": batch.leader_epoch,
         }
 
     def records(self) -> dict[int, Record] | None:
-        """Its records by offset, None where they cannot all be decoded. Raises CannotRead."""
+        """Its records by offset, None where they cannot all be believed. Raises CannotRead."""
+        if not self.crc_ok:
+            return None
         with self.file.open() as log:
             decoded = read_records(log, self.batch)
         return None if decoded.damage else {record.offset: record for record in decoded.records}
@@ -80,7 +84,13 @@ class BatchStream:
             return None
         if not self._batches:
             self._batches = list(self._window.batches())
-        return BatchRow(self._before + self._at, self._file, self._batches[self._at])
+        good = self._at not in self.damaged
+        return BatchRow(self._before + self._at, self._file, self._batches[self._at], good)
+
+    @property
+    def damaged(self) -> list[int]:
+        """Rows of the window whose CRC does not hold."""
+        return (self._window.bad_crc or []) if self._window is not None else []
 
     def advance(self, count: int = 1) -> None:
         """Go on by so many batches of the window."""
@@ -95,7 +105,9 @@ class BatchStream:
             mine, others = self._columns[:, self._at :], other._columns[:, other._at :]
             count = min(mine.shape[1], others.shape[1])
             differ = np.nonzero((mine[:, :count] != others[:, :count]).any(axis=0))[0]
-            equal = int(differ[0]) if len(differ) else count
+            # What a header says of a batch that is damaged is not enough to call it the same.
+            bad = [row - s._at for s in (self, other) for row in s.damaged if 0 <= row - s._at < count]
+            equal = min([int(differ[0]) if len(differ) else count, *bad])
             self.advance(equal)
             other.advance(equal)
             if equal < count:
@@ -136,7 +148,7 @@ class BatchStream:
                 self._checked.cannot(file.path, str(e))
 
     def _windows_of(self, file: DataFile, log: Evidence) -> Iterator[tuple[DataFile, Window]]:
-        windows = scan(log, check_crc=False)
+        windows = scan(log)
         batches = 0
         for window in windows:
             if len(window):

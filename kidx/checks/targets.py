@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import absolute, is_directory
+from kidx.evidence import absolute, exists, is_directory
 from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import walk_tree
 
@@ -47,9 +47,12 @@ def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
     for one in sorted(every, key=_sort_key):
         if isinstance(one, Target):
             key = absolute(one.directory)
-            if key in seen:
-                continue
-            if one.names is None:
+            if key in seen:  # but a file that is not there, or none of Kafka's, is still to be said
+                odd = {n: p for n, p in (one.names or {}).items() if not exists(p) or parse_file_name(n) is None}
+                if not odd:
+                    continue
+                one = one._replace(names=odd)
+            elif one.names is None:
                 seen.add(key)
         yield one
 
