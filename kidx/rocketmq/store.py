@@ -19,7 +19,7 @@ from kidx.rocketmq.formats import CHECKPOINT, MAGIC_V1, UNIT
 from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
 from kidx.rocketmq.log_queues import LogQueue, replay
-from kidx.rocketmq.messages import Broken, Message, recovers
+from kidx.rocketmq.messages import Message, recovers
 from kidx.rocketmq.queues import ConsumeQueue
 
 Queue = ConsumeQueue | BatchConsumeQueue
@@ -74,6 +74,7 @@ class Store:
         self.unclean = layout.abort is not None
         self.checkpoint = Checkpoint(self.opened, layout.checkpoint)
         self._queues: dict[tuple[str, int], Queue] = {}  # recovered from their own files
+        self._last: Message | None = None  # the commit log's last message
         self._ready: dict[tuple[str, int], Queue | None] = {}  # and brought in line with the commit log
         self.behaviour: Behaviour = behaviour_of(version, algorithm, five=False)
         if version is None:
@@ -97,7 +98,7 @@ class Store:
 
     def _load_queue(self, topic: str, queue_id: int) -> Queue | None:
         loaded = self._loaded_queue(topic, queue_id)
-        requests = [r for r in self.dispatched if r.topic == topic and r.queue_id == queue_id and r.has_unit]
+        requests = [r for r in self.dispatched() if r.topic == topic and r.queue_id == queue_id and r.has_unit]
         if loaded is None and requests:
             loaded = self._recovered(topic, queue_id, [])
         if loaded is None:
@@ -130,40 +131,49 @@ class Store:
 
     @cached_property
     def _log_end(self) -> int | None:
-        """Walk the last files as recovery does, set the commit log's end, and keep what would be dispatched."""
-        self._walked: list[Message] = []
-        if not self.log.files:
-            return None
-        index = self._first_file_to_recover()
-        while True:
-            file = self.log.files[index]
-            position = 0
+        """Walk the last files as recovery does, and set the commit log's end."""
+        end = None
+        for end, message in self._recover_log():  # noqa: B007 - the last one counts
+            self._last = message or self._last
+        if end is not None:
+            self.log.truncate(end)
+        return end
+
+    def _recover_log(self) -> Iterator[tuple[int, Message | None]]:
+        """(offset after it, message) of all that recovery walks over; None where a file begins."""
+        files = self.log.files
+        for file in files[self._first_file_to_recover :]:
+            position, found = 0, None
+            yield file.base, None
             for position, found in walk(file):
                 if not isinstance(found, Message) or not recovers(found, self.five):
                     break
-                self._walked.append(found)
                 position += found.size
-            else:
-                found = Broken(0, "the file ends", end=True)
-            if index + 1 == len(self.log.files) or not take_end_marker(found, file.size - position, self.five):
-                break
-            index += 1
-        self.log.truncate(file.base + position)
-        return file.base + position
+                yield file.base + position, found
+            if found is None or not take_end_marker(found, file.size - position, self.five):
+                return
 
     @cached_property
-    def dispatched(self) -> list[Message]:
-        """The messages that recovery gives to queues and index again, in order."""
+    def _dispatch_after(self) -> int | None:
+        """The commit-log offset past which recovery gives messages to queues and index again; None: it does not."""
         end = self._log_end
         if end is None:
-            return []
+            return None
         if self.unclean:
-            return self._walked
+            return -(2**63)
         if not self.five or self.layout.rocksdb or self._reaches(end):
-            return []
-        known = max((q.max_physical for q in self._all_recovered()), default=-1)
-        return [message for message in self._walked if message.physical_offset > known]
+            return None
+        return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
+    def dispatched(self) -> Iterator[Message]:
+        """The messages that recovery gives to queues and index again, in order; walked anew, so that none is kept."""
+        after = self._dispatch_after
+        if after is not None:
+            for _, message in self._recover_log():
+                if message is not None and message.physical_offset > after:
+                    yield message
+
+    @cached_property
     def _first_file_to_recover(self) -> int:
         files = self.log.files
         if not self.unclean and not self.five:
@@ -198,12 +208,13 @@ class Store:
         return any(queue.max_physical >= offset for queue in self._all_recovered())
 
     def _reaches_after_dispatch(self) -> bool:
-        end = self._log_end or 0
-        return any(m.has_unit and m.physical_offset + m.size >= end for m in self.dispatched) or self._reaches(end)
+        last, again = self._last, self._dispatch_after
+        if last is not None and again is not None and last.has_unit and last.physical_offset > again:
+            return True
+        return self._reaches(self._log_end or 0)
 
     def _all_recovered(self) -> Iterator[Queue]:
-        walked = getattr(self, "_walked", [])
-        likely = {(m.topic, m.queue_id) for m in walked[-1:]} & set(self.names())
+        likely = {(self._last.topic, self._last.queue_id)} & set(self.names()) if self._last else set()
         for topic, queue_id in [*self._queues, *likely, *self.names()]:
             if (queue := self._loaded_queue(topic, queue_id)) is not None:
                 yield queue
@@ -269,7 +280,7 @@ class Store:
                 index = IndexFile(self.opened, file.path, slots, entries)
                 if not self.unclean or index.end_timestamp <= self.checkpoint.index_timestamp:
                     kept.append(index)
-        for message in self.dispatched:
+        for message in self.dispatched():
             self._index(kept, message)
         return kept
 
