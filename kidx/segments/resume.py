@@ -28,7 +28,8 @@ def resume(evidence: Evidence, position: int, end: int | None = None) -> int | N
     budget = _MOST_CRC_BYTES
     at = position + 1
     while at + HEADER_BYTES <= end:
-        data = evidence.read(at, min(_PIECE_BYTES, end - at))
+        data = bytearray(min(_PIECE_BYTES, end - at))
+        evidence.read_into(at, memoryview(data))
         for found, size in _plausible_headers(data, end - at):
             if _is_batch(evidence, at + found, size):
                 return at + found
@@ -39,7 +40,7 @@ def resume(evidence: Evidence, position: int, end: int | None = None) -> int | N
     return None
 
 
-def _plausible_headers(data: bytes, remaining: int) -> list[tuple[int, int]]:
+def _plausible_headers(data: bytearray, remaining: int) -> list[tuple[int, int]]:
     """Where in `data` something like a v2 header starts that ends in time, and how many bytes it claims."""
     import numpy as np
 

@@ -109,7 +109,7 @@ def scan(
 
     `index_positions` are the offset index's positions, in any order and state, or a function that gives them, called
     only if they are of use. They serve as parallel starting points and are believed only where batches meet them.
-    `hold` keeps each window's bytes at hand for `decode_window`. Damage is no error: a wrong CRC is in the window, a
+    `hold` keeps each window's bytes at hand for RecordDecoder. Damage is no error: a wrong CRC is in the window, a
     broken structure ends the scan, and `ending` says where and how; an entry that crosses `end` is torn there.
     A large file (NEUTRAL_BYTES) is read without changing what the page cache holds. Raises CannotRead and its children
     where the file cannot be read.

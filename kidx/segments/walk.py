@@ -88,9 +88,10 @@ def ending_of(
 
 
 def _all_zero(evidence: Evidence, position: int, end: int) -> bool:
+    buffer = bytearray(min(_ZEROS_CHUNK_BYTES, end - position))
     while position < end:
-        piece = evidence.read(position, min(_ZEROS_CHUNK_BYTES, end - position))
-        if piece.count(0) != len(piece):
+        came = evidence.read_into(position, memoryview(buffer)[: end - position])
+        if buffer.count(0, 0, came) != came:
             return False
-        position += len(piece)
+        position += came
     return True
