@@ -40,13 +40,19 @@ Examples:
     help="log.cleaner.io.buffer.load.factor.",
 )
 @click.option("--digest", default="MD5", show_default=True, help="The offset map's: MD2, MD5, SHA-1 to SHA-512.")
-@click.option("--delete-retention-ms", type=click.IntRange(0), default=86_400_000, show_default=True)
+@click.option(
+    "--delete-retention-ms",
+    type=click.IntRange(0),
+    default=86_400_000,
+    show_default=True,
+    help="The topic's delete.retention.ms.",
+)
 @click.option(
     "--min-compaction-lag-ms",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="The topic's delete.retention.ms.",
+    help="The topic's min.compaction.lag.ms.",
 )
 @click.option("--segment-bytes", type=Bytes(), default="1GiB", show_default=True, help="The topic's segment.bytes.")
 @click.option("--index-bytes", type=Bytes(), default="10MiB", show_default=True, help="segment.index.bytes.")
