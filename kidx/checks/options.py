@@ -49,6 +49,7 @@ class Options:
     `level`: QUICK reads no log, DEFAULT every batch's header and CRC, DEEP every record. `sample` leaves logs out.
     `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
     `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
+    `kind` (kidx.logdir.names) is what a file is whose name does not tell.
     """
 
     base_offset: int | None = None
@@ -57,6 +58,7 @@ class Options:
     sample: Sample | None = None
     jobs: int = 1
     rules: frozenset[str] | None = None
+    kind: str | None = None
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be reported."""

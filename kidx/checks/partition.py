@@ -13,7 +13,7 @@ from kidx.checks.account import Checked
 from kidx.checks.beside import TEXT_KINDS, check_snapshot, check_text_file, compare_snapshot
 from kidx.checks.making import bounded, finding
 from kidx.checks.options import DEEP, Options
-from kidx.checks.segment import SegmentChecked, check_lone_index, check_segment
+from kidx.checks.segment import SegmentChecked, cannot_read, check_lone_index, check_segment
 from kidx.checks.siblings import check_siblings
 from kidx.checks.stretch import Gap, LogFacts, Named
 from kidx.checks.surroundings import Surroundings
@@ -30,6 +30,7 @@ from kidx.logdir.names import (
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
     TRANSACTION,
+    FileName,
     PartitionName,
     parse_file_name,
 )
@@ -70,7 +71,7 @@ def _only(partition: Partition, options: Options, names: dict[str, str]) -> Chec
     for name, path in names.items():
         file = known.get(name)
         if file is None:
-            parsed = parse_file_name(name)
+            parsed = parse_file_name(name) or (FileName(options.kind, None, "") if options.kind else None)
             if parsed is None:
                 done.cannot(path, f"{path}: none of Kafka's data files by its name, so not checked")
                 continue
@@ -130,7 +131,7 @@ class _PartitionCheck:
         try:
             data = read_file(file.path, _SMALL_FILE_BYTES)
         except KidxError as e:
-            self.done.cannot(file.path, str(e))
+            cannot_read(file, e, self.options, self.done)
             return
         self.done.cover(file.path, len(data))
         found = list(bounded(check_text_file(file.path, file.kind, data)))
@@ -142,7 +143,7 @@ class _PartitionCheck:
         try:
             data = read_file(file.path, _SMALL_FILE_BYTES)
         except KidxError as e:
-            self.done.cannot(file.path, str(e))
+            cannot_read(file, e, self.options, self.done)
             return
         self.done.cover(file.path, len(data))
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.account import Checked
 from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
+from kidx.checks.density import apart, sparse
 from kidx.checks.index_alone import IndexFacts, check_index, index_extent
 from kidx.checks.log import LogChecked, check_log
 from kidx.checks.making import bounded, finding
@@ -16,8 +17,8 @@ from kidx.checks.options import QUICK, Options
 from kidx.checks.stretch import LogFacts
 from kidx.checks.surroundings import Surroundings
 from kidx.checks.transaction_index import check_transaction_index, transaction_extent
-from kidx.errors import CannotRead, ChangedWhileRead
-from kidx.evidence import Evidence
+from kidx.errors import CannotRead, ChangedWhileRead, KidxError
+from kidx.evidence import STDIN_NAMES, Evidence, exists
 from kidx.findings import Finding
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIME
@@ -60,14 +61,17 @@ def check_segment(
             if index is not None:
                 indexes[kind] = index
     checked = SegmentChecked(segment, indexes)
+    offsets, times = indexes.get(OFFSET), indexes.get(TIME)
+    if offsets and times and offsets.slots is not None and times.slots is not None:
+        done.findings += apart(times.file.path, offsets.fields["offset"], times.fields["offset"])
     file = segment.file(LOG) or segment.file(METADATA_SNAPSHOT)
     if file is None:
         for index in indexes.values():
             done.skip(index.file.path, "no log beside it, so its entries were not checked against one")
     elif options.level == QUICK:
-        _skip_log(file, "--quick reads no log", done)
+        _skip_log(file, "--quick reads no log", options, done)
     elif options.sample is not None and not options.sample.has(_sample_name(file)):
-        _skip_log(file, "not in the sample", done)
+        _skip_log(file, "not in the sample", options, done)
     else:
         _check_log(file, checked, surroundings, options, log_facts, done)
     return checked
@@ -79,17 +83,29 @@ def check_lone_index(file: DataFile, facts: IndexFacts, options: Options, done: 
         done.skip(file.path, "no log beside it, so its entries were not checked against one")
 
 
+def cannot_read(file: DataFile, e: KidxError, options: Options, done: Checked) -> None:
+    """Account for a file that could not be read; one that is gone since the directory was listed is said to be."""
+    if done.only is not None or file.path in STDIN_NAMES or exists(file.path):
+        done.cannot(file.path, str(e))
+    elif options.live:
+        done.skip(file.path, "it was deleted while the directory was checked")
+    else:
+        done.cannot(
+            file.path, f"{file.path}: it was deleted while the directory was checked; try again, or with --live"
+        )
+
+
 def _sample_name(file: DataFile) -> str:
     """The partition and segment, so that replicas of a log are in the same sample wherever they lie."""
     directory, name = os.path.split(file.path)
     return os.path.join(os.path.basename(directory), name)
 
 
-def _skip_log(file: DataFile, why: str, done: Checked) -> None:
+def _skip_log(file: DataFile, why: str, options: Options, done: Checked) -> None:
     try:
         done.skip(file.path, why, file.size())
     except CannotRead as e:
-        done.cannot(file.path, str(e))
+        cannot_read(file, e, options, done)
 
 
 def _read_index(
@@ -110,7 +126,7 @@ def _read_index(
             if evidence.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
     except CannotRead as e:
-        done.cannot(file.path, str(e))
+        cannot_read(file, e, options, done)
         return None
     done.findings += found
     done.cover(file.path, evidence.size, entries=extent.entries)
@@ -158,10 +174,12 @@ def _check_log(
             if offsets is not None:
                 done.findings += bounded(_past_the_end(offsets, log))
             result = check_log(log, facts, offsets, times, options.jobs)
+            if offsets is not None and result.whole:
+                result.findings += sparse(offsets, log, result.last_position)
             if log.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
     except CannotRead as e:
-        done.cannot(file.path, str(e))
+        cannot_read(file, e, options, done)
         for index in checked.indexes.values():
             done.skip(index.file.path, "its log could not be read, so its entries were not checked against it")
         return

@@ -25,6 +25,11 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @from_file_option
 @format_option("junit", "sarif", "github")
 @checking_options
+@click.option(
+    "--kind",
+    type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
+    help="What a file is whose name does not tell; `-` needs it.",
+)
 @click.option("--jobs", type=click.IntRange(1, 256), help="How many processes.  [default: 2, at most one a CPU]")
 @click.option("--suggest", is_flag=True, help="Say which kidx command mends each finding, and what else would cost.")
 @color_option
@@ -38,6 +43,7 @@ def command(
     level: str | None,
     sample: str | None,
     live: bool,
+    kind: str | None,
     jobs: int | None,
     every: bool,
     suggest: bool,
@@ -47,9 +53,12 @@ def command(
 ) -> int:
     """Check files, directories or trees: indexes, logs, each against the other, and what lies beside them.
 
-    PATH is a file, a partition's directory, a log dir, a tree or a pattern. Without --quick or --deep every index entry
-    and every batch's header and CRC is checked. What was not checked is said; what could not be read is status 3.
+    PATH is a file, a partition's directory, a log dir, a tree, a pattern, or `-` (standard input, with --kind). Without
+    --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is said; what
+    could not be read is status 3.
     """
+    from dataclasses import replace
+
     from kidx.checks.run import check_all
     from kidx.checks.targets import targets_of
     from kidx.cli import complain
@@ -65,7 +74,7 @@ def command(
     if any(is_uri(path) for path in asked):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
     jobs = jobs or min(2, cpu_count())
-    options = options_of(select, ignore, level, sample, live, base_offset, jobs)
+    options = replace(options_of(select, ignore, level, sample, live, base_offset, jobs), kind=kind)
     with Progress("checked") as progress:
         checked = check_all(targets_of(asked), options, progress)
     for sentence in checked.unread:

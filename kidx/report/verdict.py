@@ -74,7 +74,8 @@ def covered(coverage: Coverage) -> str:
     skipped = together(coverage.skipped)
     if not skipped and not coverage.bytes_skipped:
         return said + "; nothing skipped."
-    lines = [said + f"; skipped {size_text(coverage.bytes_skipped)}:"]
+    size = f" ({size_text(coverage.bytes_skipped)})" if coverage.bytes_skipped else ""
+    lines = [said + f"; not checked{size}:"]
     lines += [_INDENT + plain(f"{one.what}: {one.why}") for one in skipped]
     return "\n".join(lines)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from kidx.checks.options import DEEP
-from kidx.evidence import open_evidence
+from kidx.evidence import Evidence, open_evidence
 from kidx.formats.batches import Batch
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
+from kidx.logdir.tree import DataFile
 from kidx.segments.walk import walk
 from tests import damage
 from tests.checks.conftest import check, grave, rules
@@ -261,3 +262,51 @@ def test_a_flipped_bit_is_found_in_every_format(root: Path, tmp_path: Path) -> N
         damage.flip_byte(file, victim.next_position - 3, 4)
         found = [f for f in grave(check(file)) if f.file == str(file)]
         assert [(f.rule, f.byte_start) for f in found] == [("KX301", victim.position)], log
+
+
+def test_an_index_that_lost_entries_in_the_middle_is_sparse(copy: Copy) -> None:
+    partition = copy("clean/pages13-0")
+    index = partition / f"{NAME}.index"
+    data = index.read_bytes()
+    index.write_bytes(data[: 100 * 8] + data[150 * 8 :])
+    found = check(partition).findings
+    assert [(f.rule, f.slot) for f in found if f.file == str(index)] == [("KX208", 99)]
+
+
+def test_an_emptied_offset_index_leaves_the_time_index_alone(copy: Copy) -> None:
+    partition = copy("clean/default-interval-0")
+    (partition / f"{NAME}.index").write_bytes(b"")
+    assert "KX118" in rules(check(partition).findings)
+    assert grave(check(partition)) == []
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_file_that_vanishes_is_said_to_have_and_is_no_corruption(
+    copy: Copy, live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = copy("clean/plain-0")
+    gone = partition / f"{NAME}.timeindex"
+    before = DataFile.open
+
+    def vanishing(self: DataFile) -> Evidence:
+        if self.path == str(gone):
+            gone.unlink()
+        return before(self)
+
+    monkeypatch.setattr(DataFile, "open", vanishing)
+    checked = check(partition, live=live)
+    assert grave(checked) == []
+    assert checked.coverage.unreadable == len(checked.unread) == (0 if live else 1)
+    said = checked.unread if not live else [s.why for s in checked.coverage.skipped]
+    assert all("deleted while the directory was checked" in sentence for sentence in said)
+    assert said
+
+
+def test_a_file_that_grows_while_it_is_read_is_no_corruption(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    partition = copy("clean/plain-0")
+    growing = partition / f"{NAME}.log"
+    monkeypatch.setattr(Evidence, "changed", lambda self: self.path == str(growing))
+    checked = check(partition)
+    assert [s for s in checked.unread if "changed while it was read" in s]
+    assert grave(checked) == []
+    assert check(partition, live=True).unread == []
