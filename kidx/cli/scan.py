@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from kidx.cli.checking import checking_options, options_of, status_of
@@ -76,4 +78,8 @@ def command(
     failing, status = status_of(checked, fail_level)
     keep_results(settings, scanned, status, report)
     print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
+    if form == "text":
+        from kidx.report.fleet_screen import render_fleet
+
+        render_fleet(scanned.fleet.tables, sys.stdout)
     return status

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 from kidx.findings import Finding
 from kidx.logdir.tree import Partition
 from kidx.pipeline.facts import SegmentFacts, segment_facts
 from kidx.pipeline.fleet import TABLES, as_objects, fleet_of
 from kidx.report.fleet_page import fleet_page
+from kidx.report.fleet_screen import render_fleet
 from tests.pipeline.support import SET
 
 NOW = 1_800_000_000_000
@@ -83,3 +86,10 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "prefers-color-scheme:dark" in page and "<script" not in page and "http-equiv" not in page
     assert "differs from offset 7 on" in page
     assert set(as_objects(fleet)) == set(TABLES)
+    screen = StringIO()
+    render_fleet(fleet.tables, screen)
+    lines = screen.getvalue().splitlines()
+    assert "replicas    0 of 1 shared partitions agree" in lines
+    assert "            <t>-0 differs from offset 7 on: /c" in lines
+    assert "            <t>-0 lags: /c by 3 records" in lines
+    assert "retention   <t>-0 has a timestamp in the future in segment 0: 1,000 bytes are kept" in lines
