@@ -18,8 +18,9 @@ from kidx.errors import KidxError
 from kidx.evidence import absolute
 from kidx.pipeline.filters import Conditions
 from kidx.pipeline.inventory import Unit
-from kidx.pipeline.pieces import Piece, find_pieces, packed, read_piece
+from kidx.pipeline.pieces import Piece, find_pieces, packed
 from kidx.pipeline.results import shield, unshield
+from kidx.pipeline.rows import read_piece
 from kidx.pipeline.schemas import INDEX_KINDS, schema_of
 from kidx.pipeline.store import Store
 from kidx.pipeline.waves import GROUP_BYTES, spark_schema

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,15 +19,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kidx.errors import CannotRead, KidxError, MissingExtra, UsageError
+from kidx.errors import CannotRead, KidxError, MissingExtra
+from kidx.pipeline.java import choose_java_home
+from kidx.pipeline.masters import check_master, is_local, on_loopback
+from kidx.pipeline.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONNECT_SECONDS = 5
 REGISTER_SECONDS = 22  # for a master that takes the connection; with Spark's own start an answer comes in about 30 s
-_ZIP = "kidx-package.zip"
-_PORTS = {"spark": 7077, "k8s": 443}
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -91,32 +90,6 @@ def spark_session(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def is_local(master: str) -> bool:
-    """Whether the executors are threads of this machine's own JVM, which find kidx where this process does."""
-    return re.fullmatch(r"local(\[[^\]]*\])?", master) is not None
-
-
-def check_master(master: str) -> None:
-    """Raises UsageError for a master that Spark would not know, CannotRead where none of its addresses answers."""
-    if is_local(master) or master == "yarn" or master.startswith("local-cluster["):
-        return
-    match = re.fullmatch(r"(spark|k8s)://(?:https?://)?([^/]+)/?", master)
-    if match is None:
-        raise UsageError(f"--master {master}: not a Spark master; use local[N], spark://HOST:PORT, yarn or k8s://URL")
-    reasons = []
-    for address in match[2].split(","):
-        host, _, port = address.rpartition(":") if address.rpartition(":")[0] else (address, "", "")
-        try:
-            number = int(port) if port else _PORTS[match[1]]
-            socket.create_connection((host.strip("[]"), number), timeout=CONNECT_SECONDS).close()
-            return
-        except ValueError:
-            raise UsageError(f"--master {master}: {port} is not a port") from None
-        except OSError as e:
-            reasons.append((e.strerror or str(e)).lower())
-    raise CannotRead(f"--master {master}: nothing answers there ({reasons[0]}); is the master running?")
-
-
 def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) -> Any:
     """The JVM, in a process group of its own, so that Ctrl-C reaches kidx alone."""
     from pyspark import SparkConf
@@ -168,13 +141,9 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     if is_local(master):
         settings["spark.local.dir"] = str(scratch)
         settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
-    if _on_loopback(master):
+    if on_loopback(master):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings
-
-
-def _on_loopback(master: str) -> bool:
-    return is_local(master) or bool(re.match(r"spark://(127\.|localhost|\[::1\])", master))
 
 
 def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
@@ -257,12 +226,10 @@ def _stop(context: Any) -> None:
 @contextmanager
 def _environment(master: str, scratch: Path) -> Iterator[None]:
     """The variables that PySpark reads when it starts, as they were afterwards."""
-    from kidx.pipeline.java import choose_java_home
-
     wanted = {"JAVA_HOME": choose_java_home(scratch)}
     if "PYSPARK_PYTHON" not in os.environ:
         wanted["PYSPARK_PYTHON"] = sys.executable
-    if _on_loopback(master) and "SPARK_LOCAL_IP" not in os.environ:
+    if on_loopback(master) and "SPARK_LOCAL_IP" not in os.environ:
         wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
@@ -282,28 +249,3 @@ def _quiet_py4j() -> None:
     for logger in (logging.getLogger(), logging.getLogger("py4j")):
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-
-
-def ship(spark: SparkSession, directory: Path) -> None:
-    """Send kidx to the executors of a session; they need numpy, pyarrow and its other packages installed.
-
-    Local executors import it from where this process does. `directory` takes a zip, which has to stay there as long
-    as the session.
-    """
-    if not is_local(str(spark.sparkContext.master)):
-        spark.sparkContext.addPyFile(str(package_zip(directory)))
-
-
-def package_zip(scratch: Path) -> Path:
-    """kidx itself as a zip that executors import from; they need numpy, pyarrow and kidx's other packages installed."""
-    import zipfile
-
-    import kidx
-
-    root = Path(kidx.__file__).parent
-    target = scratch / _ZIP
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(root.rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                archive.write(path, Path("kidx") / path.relative_to(root))
-    return target

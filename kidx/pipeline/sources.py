@@ -27,9 +27,10 @@ from kidx.errors import KidxError, UsageError
 from kidx.evidence import absolute
 from kidx.logdir.tree import expand
 from kidx.pipeline.filters import Conditions, conditions_from, take
-from kidx.pipeline.pieces import Piece, find_pieces, packed, read_piece
+from kidx.pipeline.pieces import Piece, find_pieces, packed
+from kidx.pipeline.rows import read_piece
 from kidx.pipeline.schemas import schema_of
-from kidx.pipeline.session import ship
+from kidx.pipeline.shipping import ship
 from kidx.pipeline.waves import GROUP_BYTES, spark_schema
 
 if TYPE_CHECKING:
