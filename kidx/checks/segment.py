@@ -52,29 +52,36 @@ def check_segment(
     segment: Segment, surroundings: Surroundings, options: Options, log_facts: LogFacts, done: Checked
 ) -> SegmentChecked:
     """Check one segment's files into `done`. Indexes are read before the log, which a broker writes first."""
+    log = segment.file(LOG) or segment.file(METADATA_SNAPSHOT)
+    left_out = "" if log is None else _why_left_out(log, options)
+    read_log = log is not None and not left_out
     indexes = {}
     for kind, index_format in INDEX_OF_KIND.items():
         file = segment.file(kind)
         if file is not None:
             facts = surroundings.index_facts(file, options)
-            index = _read_index(file, index_format, facts, options, done)
+            index = _read_index(file, index_format, facts, options, done, keep_entries=read_log)
             if index is not None:
                 indexes[kind] = index
     checked = SegmentChecked(segment, indexes)
     offsets, times = indexes.get(OFFSET), indexes.get(TIME)
     if offsets and times and offsets.slots is not None and times.slots is not None:
         done.findings += apart(times.file.path, offsets.fields["offset"], times.fields["offset"])
-    file = segment.file(LOG) or segment.file(METADATA_SNAPSHOT)
-    if file is None:
+    if log is None:
         for index in indexes.values():
             done.skip(index.file.path, "no log beside it, so its entries were not checked against one")
-    elif options.level == QUICK:
-        _skip_log(file, "--quick reads no log", options, done)
-    elif options.sample is not None and not options.sample.has(_sample_name(file)):
-        _skip_log(file, "not in the sample", options, done)
+    elif left_out:
+        _skip_log(log, left_out, options, done)
     else:
-        _check_log(file, checked, surroundings, options, log_facts, done)
+        _check_log(log, checked, surroundings, options, log_facts, done)
     return checked
+
+
+def _why_left_out(log: DataFile, options: Options) -> str:
+    """Why a log is not to be read, empty where it is."""
+    if options.level == QUICK:
+        return "--quick reads no log"
+    return "" if options.sample is None or options.sample.has(_sample_name(log)) else "not in the sample"
 
 
 def check_lone_index(file: DataFile, facts: IndexFacts, options: Options, done: Checked) -> None:
@@ -109,7 +116,13 @@ def _skip_log(file: DataFile, why: str, options: Options, done: Checked) -> None
 
 
 def _read_index(
-    file: DataFile, index_format: IndexFormat, facts: IndexFacts, options: Options, done: Checked
+    file: DataFile,
+    index_format: IndexFormat,
+    facts: IndexFacts,
+    options: Options,
+    done: Checked,
+    *,
+    keep_entries: bool = False,
 ) -> Index | None:
     transactions = index_format is TRANSACTION_INDEX
     try:
@@ -121,8 +134,7 @@ def _read_index(
                 else check_index(evidence, index_format, facts, extent)
             )
             found = list(bounded(check))
-            whole = file.name.base_offset is not None and options.level != QUICK
-            slots, fields = _sound_entries(evidence, index_format, facts, extent, found) if whole else (None, {})
+            slots, fields = _sound_entries(evidence, index_format, facts, extent, found) if keep_entries else (None, {})
             if evidence.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
     except CannotRead as e:
