@@ -41,7 +41,7 @@ def lab_options(f: F) -> F:
                 "--cache", "cache_bytes", type=Bytes(), default="16MiB", show_default=True, help="--simulate: memory."
             ),
             click.option(
-                "--policy", type=click.Choice(["lru", "two-list"]), default="two-list", show_default=True,
+                "--policy", type=click.Choice(["lru", "two-list"]), default="lru", show_default=True,
                 help="--simulate: the page cache forgets as LRU, or as Linux's two lists.",
             ),
             click.option(

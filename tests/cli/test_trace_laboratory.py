@@ -135,3 +135,24 @@ def test_refusals(args: list[object], said: str, tmp_path: Path) -> None:
 def test_a_workload_with_an_error_names_the_line() -> None:
     ran = kidx("trace", "--simulate", "--workload-file", "-", stdin="partitions 2\nreader x rate 0\n")
     assert (ran.status, b"-, line 2: rate 0 is out of range" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "schema"),
+    [
+        (["--simulate", "--workload-file", "-"], "kidx.simulation.v1"),
+        ([INDEX, "5", "--resident"], "kidx.residency.v1"),
+        ([INDEX, "5", "--observe"], "kidx.observation.v1"),
+    ],
+)
+def test_rows_are_as_documented(args: list[object], schema: str) -> None:
+    page = (Path(__file__).parents[2] / "docs/page-laboratory.md").read_text(encoding="utf-8")
+    section = page.partition(f"### {schema}\n")[2].partition("\n### ")[0]
+    documented = [
+        name.strip("` ")
+        for line in section.splitlines()
+        if line.startswith("| `")
+        for name in line.split("|")[1].split(",")
+    ]
+    row = kidx("trace", *args, "--format", "jsonl", stdin=SMALL).rows[0]
+    assert list(row) == ["schema", *documented]
