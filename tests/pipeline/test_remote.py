@@ -70,8 +70,8 @@ def test_reads_across_blocks(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_checks_find_the_same_here_and_there(bucket: Path) -> None:
     flip_byte(sorted((bucket / "broker-2").rglob("*.log"))[0], 100)
-    there = [check_target(t, Options()) for t in targets_of(["s3://fleet"])]  # type: ignore[arg-type]
-    here = [check_target(t, Options()) for t in targets_of([str(bucket)])]  # type: ignore[arg-type]
+    there = [check_target(t, Options()) for t in targets_of(["s3://fleet/broker-2"])]  # type: ignore[arg-type]
+    here = [check_target(t, Options()) for t in targets_of([str(bucket / "broker-2")])]  # type: ignore[arg-type]
     found = [f._replace(file=f.file.removeprefix("s3://fleet")) for c in there for f in c.findings]
     assert found == [f._replace(file=f.file.removeprefix(str(bucket))) for c in here for f in c.findings]
     assert found and sum(c.coverage.bytes_checked for c in there) == sum(c.coverage.bytes_checked for c in here)
