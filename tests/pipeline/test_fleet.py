@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 from kidx.findings import Finding
 from kidx.logdir.tree import Partition
+from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.facts import SegmentFacts, segment_facts
 from kidx.pipeline.fleet import TABLES, as_objects, fleet_of
+from kidx.pipeline.replicas import bucket_sums
 from kidx.report.fleet_page import fleet_page
 from kidx.report.fleet_screen import render_fleet
 from tests.pipeline.support import SET
@@ -93,3 +96,13 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "            <t>-0 differs from offset 7 on: /c" in lines
     assert "            <t>-0 lags: /c by 3 records" in lines
     assert "retention   <t>-0 has a timestamp in the future in segment 0: 1,000 bytes are kept" in lines
+
+
+def test_every_field_is_documented() -> None:
+    said = (Path(__file__).resolve().parents[2] / "docs" / "schemas-fleet.md").read_text()
+    orders = [str(SET / "fleet" / f"broker-{n}" / "orders-0") for n in (1, 2)]
+    replicas = compare_replicas({d: bucket_sums(Partition(d)) for d in orders}, lambda: None)  # type: ignore[arg-type]
+    segments = [facts("/b/t-0", 0, active=True, timestamp=NOW + 10)]
+    for name, rows in fleet_of(segments, [finding("/b/t-0/x.index")], replicas, NOW).tables.items():
+        assert TABLES[name] in said and rows
+        assert [field for field in rows[0] if f"`{field}`" not in said] == []
