@@ -73,8 +73,9 @@ def _value_fields(type_id: int, value: bytes) -> dict[str, Any] | None:
         return {"version": version, "coordinatorEpoch": epoch}
     if type_id not in _MESSAGES or len(value) < _VERSION.size:
         return None
+    from kidx.formats.schemas.compiler import Undecodable
     from kidx.formats.schemas.model import messages
-    from kidx.formats.schemas.reader import JACKSON, Undecodable, read_message
+    from kidx.formats.schemas.reader import JACKSON, read_message
 
     (version,) = _VERSION.unpack_from(value)  # each of these messages begins with its version
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from decimal import Decimal
 from typing import Any
+
+from kidx.formats.text import JAVA
 
 MAX_INT = 2**31 - 1
 
@@ -34,18 +35,7 @@ def sequence_before(sequence: int, decrement: int) -> int:
 
 def text(data: bytes) -> str:
     """Bytes as `new String(bytes, UTF_8)` reads them: as Python, but an encoded surrogate is one bad character."""
-    return data.decode("utf-8", "kidx-java")
-
-
-def _replace(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    data, at = error.object, error.start
-    if data[at] == 0xED and re.match(rb"[\xa0-\xbf][\x80-\xbf]", data[at + 1 : at + 3]):
-        return "\ufffd", at + 3
-    return "\ufffd", error.end
-
-
-codecs.register_error("kidx-java", _replace)
+    return data.decode("utf-8", JAVA)
 
 
 def compact_json(value: Any) -> str:

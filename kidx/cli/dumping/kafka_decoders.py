@@ -15,6 +15,7 @@ from kidx.formats.schemas.reader import JACKSON
 from kidx.formats.schemas.topics import (
     METADATA,
     REMOTE,
+    TRAILING_BYTES,
     DecodedRecord,
     Part,
     decode_record,
@@ -42,6 +43,9 @@ def _coordinator(decoded: DecodedRecord, record: Record) -> tuple[str | None, st
         return f"Unknown record type {key.type} at offset {record.offset}, skipping.", None
     if decoded.problem:
         return f"Error at offset {record.offset}, skipping. {decoded.problem}", None
+    for part in (key, value):
+        if part is not None and part.data is not None:
+            part.data.pop(TRAILING_BYTES, None)  # for which the tool does not look
     said = java.compact_json({"type": str(key.type), "data": key.data})
     if value is None:
         return said, _TOMBSTONE
@@ -52,6 +56,9 @@ def _metadata(decoded: DecodedRecord, record: Record) -> str:
     value = decoded.value
     if value is None or value.data is None or value.name is None:
         return f"Error at {record.offset}, skipping. {decoded.problem}"
+    if TRAILING_BYTES in value.data:
+        count = len(value.data[TRAILING_BYTES]) // 2
+        return f"Error at {record.offset}, skipping. Found {count} byte(s) of garbage after {value.type}"
     return java.compact_json(_framed(value))
 
 
