@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from textwrap import wrap
 from typing import IO
 
@@ -114,7 +116,8 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
     if in_full and finding.severity != NOTE:
         lines += _wrapped("broker: ", finding.broker)
         if rule.mend:
-            lines += _wrapped("mend: ", rule.mend)
+            directory = quote(os.path.dirname(finding.file) or ".")
+            lines += _wrapped("mend: ", rule.mend.replace("DIRECTORY", directory).replace("FIXED", "fixed/"))
     if in_full:
         lines.append(f"{_INDENT}why: kidx explain {rule.code}")
     return "\n".join(lines) + "\n"
