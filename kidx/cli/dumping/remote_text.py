@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kidx.formats.records import Record
-from kidx.formats.schemas.topics import FRAME_VERSION, DecodedRecord, Part
+from kidx.formats.schemas.topics import FRAME_VERSION, TRAILING_BYTES, DecodedRecord, Part
 
 _SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 _PARTITION_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
@@ -18,14 +18,21 @@ _PARTITION_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DEL
 Data = Mapping[str, Any]
 
 
+class _Refused(Exception):
+    """What a constructor throws, caught where its text is printed."""
+
+
 def payload(decoded: DecodedRecord, record: Record) -> str:
     """The text of one record."""
     value = decoded.value
-    if value is not None and value.data is not None and value.name in _TEXTS:
+    if value is not None and value.data is not None and value.name is not None:
         try:
+            if TRAILING_BYTES in value.data:
+                count = len(value.data[TRAILING_BYTES]) // 2
+                raise _Refused(f"Found {count} byte(s) of garbage after {value.type}")
             return _TEXTS[value.name](value.data)
-        except IndexError:  # a state that Java's enum does not have
-            pass
+        except _Refused as e:
+            return f"Error at offset {record.offset}, skipping. {e}"
     return f"Error at offset {record.offset}, skipping. {_complaint(decoded.key, value)}"
 
 
@@ -41,12 +48,36 @@ def _complaint(key: Part, value: Part | None) -> str:
 
 
 def _segment(data: Data) -> str:
-    epochs = ", ".join(f"{e['leaderEpoch']}={e['offset']}" for e in data["segmentLeaderEpochs"])
+    state, start, end = _state(data), data["startOffset"], data["endOffset"]
+    if start < 0:
+        raise _Refused(f"Unexpected start offset = {start}. StartOffset for a remote segment cannot be negative")
+    if end < start:
+        raise _Refused(
+            f"Unexpected end offset = {end}. EndOffset for a remote segment cannot be less than startOffset = {start}"
+        )
     return (
-        f"RemoteLogSegmentMetadata{{remoteLogSegmentId={_segment_id(data)}, startOffset={data['startOffset']}, "
-        f"endOffset={data['endOffset']}, brokerId={data['brokerId']}, maxTimestampMs={data['maxTimestampMs']}, "
-        f"eventTimestampMs={data['eventTimestampMs']}, segmentLeaderEpochs={{{epochs}}}, "
-        f"segmentSizeInBytes={data['segmentSizeInBytes']}, customMetadata={_custom(data)}, state={_state(data)}, "
+        f"RemoteLogSegmentMetadata{{remoteLogSegmentId={_segment_id(data)}, startOffset={start}, "
+        f"endOffset={end}, brokerId={data['brokerId']}, maxTimestampMs={data['maxTimestampMs']}, "
+        f"eventTimestampMs={data['eventTimestampMs']}, {_contents(data, state)}"
+    )
+
+
+def _snapshot(data: Data) -> str:
+    return (
+        f"RemoteLogSegmentMetadataSnapshot{{segmentId={data['segmentId']}, startOffset={data['startOffset']}, "
+        f"endOffset={data['endOffset']}, maxTimestampMs={data['maxTimestampMs']}, {_contents(data, _state(data))}"
+    )
+
+
+def _contents(data: Data, state: str) -> str:
+    """How segments end; their epochs are a sorted map."""
+    epochs = {e["leaderEpoch"]: e["offset"] for e in data["segmentLeaderEpochs"]}
+    if not epochs:
+        raise _Refused("segmentLeaderEpochs can not be null or empty")
+    listed = ", ".join(f"{epoch}={epochs[epoch]}" for epoch in sorted(epochs))
+    return (
+        f"segmentLeaderEpochs={{{listed}}}, segmentSizeInBytes={data['segmentSizeInBytes']}, "
+        f"customMetadata={_custom(data)}, state={state}, "
         f"txnIdxEmpty={'true' if data.get('txnIndexEmpty') else 'false'}}}"
     )
 
@@ -59,15 +90,18 @@ def _update(data: Data) -> str:
 
 
 def _deletion(data: Data) -> str:
+    state = data["remotePartitionDeleteState"]
+    if not 0 <= state < len(_PARTITION_STATES):
+        raise _Refused("null")
     return (
-        f"RemotePartitionDeleteMetadata{{topicPartition={_partition(data)}, "
-        f"state={_PARTITION_STATES[data['remotePartitionDeleteState']]}, "
+        f"RemotePartitionDeleteMetadata{{topicPartition={_partition(data)}, state={_PARTITION_STATES[state]}, "
         f"eventTimestampMs={data['eventTimestampMs']}, brokerId={data['brokerId']}}}"
     )
 
 
 _TEXTS: dict[str, Callable[[Data], str]] = {
     "RemoteLogSegmentMetadataRecord": _segment,
+    "RemoteLogSegmentMetadataSnapshotRecord": _snapshot,
     "RemoteLogSegmentMetadataUpdateRecord": _update,
     "RemotePartitionDeleteMetadataRecord": _deletion,
 }
@@ -84,7 +118,10 @@ def _partition(data: Data) -> str:
 
 
 def _state(data: Data) -> str:
-    return _SEGMENT_STATES[data["remoteLogSegmentState"]]
+    state = data["remoteLogSegmentState"]
+    if not 0 <= state < len(_SEGMENT_STATES):
+        raise _Refused("state can not be null")
+    return _SEGMENT_STATES[state]
 
 
 def _custom(data: Data) -> str:

@@ -29,13 +29,14 @@ _CODES = {
 
 class Style(NamedTuple):
     """How values are given: `bytes_text` turns bytes into text; `bad_text` is bytes.decode's handler of what is not
-    UTF-8; `defaults` says whether a tagged field stands there that a record leaves out, or carries with its default.
+    UTF-8. As `kafka` gives them: tagged fields that have their default, and unknown ones, are left out; known ones may
+    have another size than is said; framed records of later versions are read as far as their fields are known.
     """
 
     name: str
     bytes_text: Callable[[bytes], Any]
     bad_text: str = "backslashreplace"
-    defaults: bool = True
+    kafka: bool = False
 
 
 class Undecodable(KidxError):
@@ -135,7 +136,7 @@ class _Writer:
             values |= {f.name: self._variable(self._default(f)) for f in tagged}
             unknown = self._tags(tagged, values)
         made = self._variable("{" + ", ".join(f"{f.name!r}: {values[f.name]}" for f in present) + "}")
-        if not self.style.defaults:
+        if self.style.kafka:
             for f in tagged:
                 self.say(f"if {values[f.name]} == {self._default(f)}: del {made}[{f.name!r}]")
         elif unknown:
@@ -247,29 +248,33 @@ class _Writer:
         self.say(f"if {name} > 127: {name}, p = varint(b, p - 1)")
 
     def _tags(self, fields: list[Field], values: dict[str, str]) -> str:
-        """Tagged fields into the variables of `values`; a variable that holds the unknown ones, None where it is not
-        wanted.
-        """
-        unknown = self._variable("None") if self.style.defaults else ""
+        """Tagged fields into the variables of `values`; the one that holds the unknown ones, "" where Kafka drops them."""
+        strict = not self.style.kafka
+        unknown = self._variable("None") if strict else ""
         count, tag, claimed, end = (self._name() for _ in range(4))
+        too_long = f"if {end} > size: raise short('tagged field %d' % {tag}, {claimed}, 'bytes', size - p, p)"
         self._varint(count)
         self.say(f"for _ in range({count}):")
         with self.indented():
             self._varint(tag)
             self._varint(claimed)
             self.say(f"{end} = p + {claimed}")
-            self.say(f"if {end} > size: raise short('tagged field %d' % {tag}, {claimed}, 'bytes', size - p, p)")
+            if strict:
+                self.say(too_long)
             for i, field in enumerate(fields):
                 self.say(f"{'elif' if i else 'if'} {tag} == {field.tag}:")
                 with self.indented():
                     self.say(f"{values[field.name]} = {self._value(field)}")
-                    self.say(f"if p != {end}: raise badly_tagged({tag}, {claimed}, p - {end} + {claimed}, p)")
-            if unknown:
-                self.say("else:" if fields else "if True:")
-                with self.indented():
+                    if strict:
+                        self.say(f"if p != {end}: raise badly_tagged({tag}, {claimed}, p - {end} + {claimed}, p)")
+            self.say("else:" if fields else "if True:")
+            with self.indented():
+                if strict:
                     self.say(f"{unknown} = {unknown} or {{}}")
                     self.say(f"{unknown}[str({tag})] = b[p:{end}].hex()")
-            self.say(f"p = {end}")
+                else:
+                    self.say(too_long)
+                self.say(f"p = {end}")
         return unknown
 
     def _default(self, field: Field) -> str:
@@ -280,7 +285,7 @@ class _Writer:
             return "[]"
         if field.type == "struct":
             present = (f for f in field.children if self.version in f.versions)
-            shown = (f for f in present if self.style.defaults or self.version not in f.tagged)
+            shown = (f for f in present if not self.style.kafka or self.version not in f.tagged)
             return "{" + ", ".join(f"{f.name!r}: {self._default(f)}" for f in shown) + "}"
         if field.type == "uuid":
             return repr(uuid_text(bytes(16)))

@@ -22,7 +22,7 @@ def _base64(data: bytes) -> str:
 
 
 PLAIN = Style("plain", bytes.hex)  # kidx's own rows
-JACKSON = Style("jackson", _base64, JAVA, defaults=False)  # as Kafka's JSON converters write a message
+JACKSON = Style("jackson", _base64, JAVA, kafka=True)  # as Kafka's JSON converters write a message
 
 
 def read_message(
@@ -30,7 +30,7 @@ def read_message(
 ) -> tuple[dict[str, Any], int]:
     """A message's fields of that version in declared order, and the position after it.
 
-    Tags that the table does not know are under `_unknown_tags`, as {tag: bytes}, where the style shows defaults too.
+    Tags that the table does not know are under `_unknown_tags`, as {tag: bytes}, unless in the style of Kafka.
     Raises Undecodable.
     """
     return read_with(reader_of(message, version, style), message, version, buffer, position)
@@ -46,9 +46,13 @@ def read_with(
         raise Undecodable(f"{message.name} version {version} breaks off", len(buffer)) from None
 
 
-def reader_of(message: Message, version: int, style: Style) -> Reader:
-    """The compiled reader, which is made once. Raises Undecodable where the message has no such version."""
+def reader_of(message: Message, version: int, style: Style, *, later: bool = False) -> Reader:
+    """The compiled reader, which is made once. Raises Undecodable where the message has no such version, unless it is
+    a `later` one, which then has all fields that were not said to end.
+    """
     key = (message.name, version, style.name)
+    if later and message.versions.last < version:
+        return compile_reader(message, version, style)
     if key not in _READERS:
         if version not in message.versions:
             raise Undecodable(f"{message.name} has no version {version} (known: {_range(message)})", 0)

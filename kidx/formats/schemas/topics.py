@@ -181,7 +181,7 @@ class _Framed:
             return DecodedRecord(unknown, _raw(value))
         kind = Part(api_key, message.name, version, None)
         try:
-            reader = reader_of(message, version, self._style)
+            reader = reader_of(message, version, self._style, later=self._style.kafka)
         except Undecodable as e:
             return DecodedRecord(kind, Part(api_key, message.name, version, None, value, str(e)))
         if at == 3:
