@@ -11,9 +11,10 @@ from kidx.cli.dumping.conditions import conditions_of, ends_of
 from kidx.cli.dumping.logs import LogReader
 from kidx.cli.dumping.selection import Selection
 from kidx.errors import UsageError
+from kidx.formats.batches import Batch
 from kidx.formats.control import parse_control
-from kidx.formats.records import Record
-from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decode_record
+from kidx.formats.records import Damage
+from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decoder_of
 from kidx.logdir.names import METADATA_SNAPSHOT, parse_file_name, parse_partition_name
 from kidx.report.table import TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.segments.records import read_records
@@ -56,19 +57,41 @@ class DecodedTable:
         return Table(SCHEMA, _COLUMNS, ends_of(self._rows(), self.wanted), constants=constants)
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        for batch in self.reader.batches():
-            decoded = read_records(self.reader.evidence, batch)
-            for record in decoded.records:
-                row = (record.offset, record.timestamp)
-                if all(c.holds(row) for c in self._conditions):
-                    yield (*row, *(_control(record) if batch.control else self._decoded(record)))
-            if decoded.damage:
-                complain(f"{self.reader.evidence.path}: the batch at byte {batch.position}: {decoded.damage.why}")
-                self.status = exit_status.UNREADABLE
+        decode = decoder_of(self.family)
+        conditions = self._conditions
+        for control, offset, timestamp, key, value in self._contents():
+            if conditions and not all(c.holds((offset, timestamp)) for c in conditions):
+                continue
+            if control:
+                yield (offset, timestamp, *_control(key, value))
+            else:
+                said = decode(key, value)
+                yield offset, timestamp, _tree(said.key), said.value and _tree(said.value), said.problem
 
-    def _decoded(self, record: Record) -> tuple[Any, ...]:
-        decoded = decode_record(self.family, record.key, record.value)
-        return _tree(decoded.key), None if decoded.value is None else _tree(decoded.value), decoded.problem
+    def _contents(self) -> Iterator[tuple[bool, int, int, bytes | None, bytes | None]]:
+        """Each record: whether it is a control record, offset, timestamp, key, value."""
+        evidence = self.reader.evidence
+        if self.reader.small or self.wanted.head is not None:
+            for batch in self.reader.batches():
+                decoded = read_records(evidence, batch)
+                for record in decoded.records:
+                    yield batch.control, record.offset, record.timestamp, record.key, record.value
+                self._complain(batch, decoded.damage)
+            return
+        from kidx.segments.in_order import records_in_order
+        from kidx.segments.record_blocks import RecordDecoder
+
+        decoder = RecordDecoder(evidence)
+        for window in self.reader.windows(hold=True):
+            damaged: list[tuple[Batch, Damage]] = []
+            yield from records_in_order(evidence, decoder, window, damaged)
+            for batch, damage in damaged:
+                self._complain(batch, damage)
+
+    def _complain(self, batch: Batch, damage: Damage | None) -> None:
+        if damage is not None:
+            complain(f"{self.reader.evidence.path}: the batch at byte {batch.position}: {damage.why}")
+            self.status = exit_status.UNREADABLE
 
 
 def _tree(part: Part) -> dict[str, Any]:
@@ -79,10 +102,10 @@ def _tree(part: Part) -> dict[str, Any]:
     return tree
 
 
-def _control(record: Record) -> tuple[Any, ...]:
-    control = parse_control(record.key, record.value)
+def _control(key_bytes: bytes | None, value: bytes | None) -> tuple[Any, ...]:
+    control = parse_control(key_bytes, value)
     if control is None:
-        raw = None if record.key is None else {"bytes": record.key.hex()}
+        raw = None if key_bytes is None else {"bytes": key_bytes.hex()}
         return raw, None, "no control record by its key"
     key = {"type": control.type_id, "name": control.name, "version": None, "data": None}
     return key, {"type": control.type_id, "name": control.name, "version": None, "data": control.fields}, None

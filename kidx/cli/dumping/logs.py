@@ -94,11 +94,12 @@ class LogReader:
                 yield batch
             start = self._after(steps.ending)
 
-    def windows(self) -> Iterator[Window]:
-        """Batches by the thousand, their CRCs checked."""
+    def windows(self, *, hold: bool = False) -> Iterator[Window]:
+        """Batches by the thousand, their CRCs checked; or with `hold` unchecked, for their records."""
         start: int | None = 0
         while start is not None:
-            steps = scan(self.evidence, index_positions(self.evidence.path), start=start)
+            positions = index_positions(self.evidence.path)
+            steps = scan(self.evidence, positions, start=start, check_crc=not hold, hold=hold)
             for window in steps:
                 self.batch_count += len(window)
                 yield window

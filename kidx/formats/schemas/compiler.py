@@ -248,7 +248,7 @@ class _Writer:
         self.say(f"if {name} > 127: {name}, p = varint(b, p - 1)")
 
     def _tags(self, fields: list[Field], values: dict[str, str]) -> str:
-        """Tagged fields into the variables of `values`; the one that holds the unknown ones, "" where Kafka drops them."""
+        """Tagged fields into the variables of `values`; the one that holds unknown ones, "" where Kafka drops them."""
         strict = not self.style.kafka
         unknown = self._variable("None") if strict else ""
         count, tag, claimed, end = (self._name() for _ in range(4))
