@@ -59,10 +59,14 @@ def json_value(kind: str, value: Any) -> Any:
 
 def objects(table: Table) -> Iterator[dict[str, Any]]:
     """Rows as JSON has them: the schema, what all rows share, then the cells."""
-    names = [(c.name, c.kind) for c in table.columns]
+    names = [c.name for c in table.columns]
+    binary = [c.name for c in table.columns if c.kind == BYTES]
     head = {"schema": table.schema, **table.constants}
     for row in table.rows:
-        yield head | {name: json_value(kind, value) for (name, kind), value in zip(names, row, strict=True)}
+        item = {**head, **dict(zip(names, row, strict=True))}
+        for name in binary:
+            item[name] = json_value(BYTES, item[name])
+        yield item
 
 
 def _jsonl(table: Table, out: IO[str]) -> None:

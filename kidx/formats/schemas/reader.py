@@ -33,17 +33,16 @@ def read_message(
     Tags that the table does not know are under `_unknown_tags`, as {tag: bytes}, unless in the style of Kafka.
     Raises Undecodable.
     """
-    return read_with(reader_of(message, version, style), message, version, buffer, position)
-
-
-def read_with(
-    reader: Reader, message: Message, version: int, buffer: bytes, position: int
-) -> tuple[dict[str, Any], int]:
-    """As `read_message`, with the reader that `reader_of` gave."""
+    reader = reader_of(message, version, style)
     try:
         return reader(buffer, position)
     except (error, IndexError):
-        raise Undecodable(f"{message.name} version {version} breaks off", len(buffer)) from None
+        raise breaks_off(message, version, buffer) from None
+
+
+def breaks_off(message: Message, version: int, buffer: bytes) -> Undecodable:
+    """What a reader's struct.error or IndexError means."""
+    return Undecodable(f"{message.name} version {version} breaks off", len(buffer))
 
 
 def reader_of(message: Message, version: int, style: Style, *, later: bool = False) -> Reader:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from struct import Struct
+from struct import Struct, error
 from typing import Any, NamedTuple
 
 from kidx.formats.schemas.compiler import Reader, Style, Undecodable, read_unsigned_varint
 from kidx.formats.schemas.model import Message, message_of, messages
-from kidx.formats.schemas.reader import PLAIN, read_message, read_with, reader_of
+from kidx.formats.schemas.reader import PLAIN, breaks_off, read_message, reader_of
 
 GROUP, TRANSACTION, SHARE, METADATA, REMOTE = "group", "transaction", "share", "metadata", "remote"
 FAMILY_OF_TOPIC = {
@@ -197,9 +197,11 @@ def _part(
     reader: Reader, message: Message, api_key: int, name: str, version: int, buffer: bytes, position: int
 ) -> Part:
     try:
-        data, end = read_with(reader, message, version, buffer, position)
+        data, end = reader(buffer, position)
     except Undecodable as e:
         return Part(api_key, name, version, None, buffer, str(e))
+    except (error, IndexError):
+        return Part(api_key, name, version, None, buffer, str(breaks_off(message, version, buffer)))
     if end != len(buffer):
         data[TRAILING_BYTES] = buffer[end:].hex()
     return Part(api_key, name, version, data)
