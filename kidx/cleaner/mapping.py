@@ -5,6 +5,7 @@ Source: Cleaner.buildOffsetMap and buildOffsetMapForSegment.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kidx.cleaner.bounds import DirtyRange
@@ -49,6 +50,22 @@ def dirty_segments(reader: PartitionReader, dirty: DirtyRange) -> list[Segment]:
         return []
     from_first = reader.segments_from(reader.segment_for(dirty.first_dirty))
     return [s for s in from_first if s.base_offset < dirty.first_uncleanable]
+
+
+def dirty_keys(reader: PartitionReader, dirty: DirtyRange) -> Iterator[tuple[bytes, int]]:
+    """Key and offset of every record that a map without limits would take, in the log's order."""
+    transactions = CleanedTransactions()
+    segments = dirty_segments(reader, dirty)
+    for i, segment in enumerate(segments):
+        after = segments[i + 1].base_offset if i + 1 < len(segments) else dirty.first_uncleanable
+        transactions.add_aborted(aborted_in(reader, segment, after))
+        for batch, records, marker in read_batches(segment):
+            if batch.control:
+                transactions.marker_is_spent(batch, marker)
+            elif not transactions.batch_is_aborted(batch):
+                for record in records:
+                    if record.key is not None and record.offset >= dirty.first_dirty:
+                        yield record.key, record.offset
 
 
 _NO_KEY, _NEW_KEY, _KNOWN_KEY = range(3)  # how a segment's last keyed record left the map

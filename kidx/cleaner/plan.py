@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kidx.cleaner.bounds import DirtyRange, dirty_range
-from kidx.cleaner.mapping import dirty_segments, fill
+from kidx.cleaner.mapping import fill
 from kidx.cleaner.offset_map import MAX_MEMORY_BYTES, OffsetMap
 from kidx.cleaner.reading import aborted_in, read_batches
-from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, Verdict, judge
+from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, Verdict, judge
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.errors import WrongFormat
 from kidx.evidence import read_file
@@ -64,27 +64,19 @@ class RecordPlan(NamedTuple):
     why: str
 
 
-class Plan:
-    """A pass over one partition. Making it reads the dirty part once; `segments` and `records` read everything again.
+class Pass:
+    """A pass over one partition with the offsets that its map holds. `segments` and `records` read the whole log."""
 
-    `map_full` says that one pass is not enough; `cleaned_up_to` is the next first dirty offset.
-    """
-
-    def __init__(self, reader: PartitionReader, options: CleanerOptions) -> None:
-        self.reader, self.options = reader, options
-        self.dirty: DirtyRange = dirty_range(reader, options.min_compaction_lag_ms, options.now_ms)
-        self.dirty_segments = dirty_segments(reader, self.dirty)
-        memory = min(options.dedupe_buffer_bytes // options.threads, MAX_MEMORY_BYTES)
-        self.offset_map = OffsetMap(memory, options.digest)
-        self.map_full, self.ends_new = fill(self.offset_map, reader, self.dirty, options.load_factor)
-        # Taken now, for the look-ups of the second read would change it; None where nothing was put.
-        self.map_collision_rate = self.offset_map.collision_rate if self.offset_map.lookups else None
-        self._groups = self._group() if self.dirty.first_dirty < self.dirty.first_uncleanable else {}
+    def __init__(
+        self, reader: PartitionReader, options: CleanerOptions, dirty: DirtyRange, latest: LatestOffsets
+    ) -> None:
+        self.reader, self.options, self.dirty, self.latest = reader, options, dirty, latest
+        self._groups = self._group() if dirty.first_dirty < dirty.first_uncleanable else {}
 
     @property
     def cleaned_up_to(self) -> int:
         """The offset from which the log is dirty after this pass."""
-        return max(self.offset_map.latest_offset + 1, self.dirty.first_dirty)
+        return max(self.latest.latest_offset + 1, self.dirty.first_dirty)
 
     def segments(self) -> Iterator[SegmentPlan]:
         """Every segment, the active one included."""
@@ -110,7 +102,7 @@ class Plan:
     def _judged(self) -> Iterator[tuple[Segment, Iterator[tuple[list[Record], KeptBatch]]]]:
         transactions = CleanedTransactions()
         cleaning = Cleaning(
-            self.offset_map,
+            self.latest,
             self._producers(),
             self.dirty.first_uncleanable,
             self.options.now_ms,
@@ -148,7 +140,7 @@ class Plan:
     def _group(self) -> dict[int, int]:
         """Base offset of each segment that is cleaned: base offset of the segment it ends up in."""
         options = self.options
-        cleaned = [s for s in self.reader.segments if s.base_offset <= self.offset_map.latest_offset]
+        cleaned = [s for s in self.reader.segments if s.base_offset <= self.latest.latest_offset]
         groups: dict[int, int] = {}
         first: Segment | None = None
         sizes = [0, 0, 0]
@@ -163,6 +155,22 @@ class Plan:
             sizes = joined
             groups[segment.base_offset] = first.base_offset
         return groups
+
+
+class Plan(Pass):
+    """A pass as the cleaner would make it. Making the plan reads the dirty part once to fill the cleaner's own map.
+
+    `map_full` says that one pass is not enough; `cleaned_up_to` is the next first dirty offset.
+    """
+
+    def __init__(self, reader: PartitionReader, options: CleanerOptions) -> None:
+        dirty = dirty_range(reader, options.min_compaction_lag_ms, options.now_ms)
+        memory = min(options.dedupe_buffer_bytes // options.threads, MAX_MEMORY_BYTES)
+        self.offset_map = OffsetMap(memory, options.digest)
+        self.map_full, self.ends_new = fill(self.offset_map, reader, dirty, options.load_factor)
+        # Taken now, for the look-ups of the second read would change it; None where nothing was put.
+        self.map_collision_rate = self.offset_map.collision_rate if self.offset_map.lookups else None
+        super().__init__(reader, options, dirty, self.offset_map)
 
 
 def _size(segment: Segment, kind: str) -> int:

@@ -5,9 +5,8 @@ Source: Cleaner.cleanInto, checkBatchRetention, shouldRetainRecord; ProducerStat
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from kidx.cleaner.offset_map import OffsetMap
 from kidx.cleaner.reading import ReadBatch
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.batches import HEADER_BYTES, Batch
@@ -26,13 +25,23 @@ class Verdict(NamedTuple):
     why: str
 
 
+class LatestOffsets(Protocol):
+    """What a pass knows of keys: an OffsetMap, or all of them put together by other means."""
+
+    latest_offset: int
+
+    def get(self, key: bytes) -> int:
+        """The latest offset of a key, -1 where it has none."""
+        ...
+
+
 class Cleaning(NamedTuple):
     """What is the same for all batches of a pass. `upper_bound` is the first offset that is not cleaned.
 
     `legacy_horizon_ms`: tombstones of v0 and v1 go where their segment was last modified no later than that.
     """
 
-    offset_map: OffsetMap
+    latest: LatestOffsets
     producers: dict[int, ProducerState]
     upper_bound: int
     now_ms: int
@@ -68,12 +77,11 @@ def judge(cleaning: Cleaning, transactions: CleanedTransactions, read: ReadBatch
 
 
 def _judge_record(cleaning: Cleaning, batch: Batch, record: Record, segment_mtime_ms: int) -> Verdict:
-    offset_map = cleaning.offset_map
-    if record.offset > offset_map.latest_offset:
+    if record.offset > cleaning.latest.latest_offset:
         return Verdict(True, UNCLEANED)
     if record.key is None:
         return Verdict(False, KEYLESS)
-    if record.offset < offset_map.get(record.key):
+    if record.offset < cleaning.latest.get(record.key):
         return Verdict(False, SUPERSEDED)
     if record.value is not None:
         return Verdict(True, LATEST)

@@ -6,10 +6,9 @@ from math import inf, log
 from typing import NamedTuple
 
 from kidx.cleaner.digests import Digest
+from kidx.cleaner.mapping import dirty_keys
 from kidx.cleaner.offset_map import OFFSET_BYTES
 from kidx.cleaner.plan import Plan
-from kidx.cleaner.reading import aborted_in, read_batches
-from kidx.cleaner.transactions import CleanedTransactions
 
 
 class Need(NamedTuple):
@@ -26,6 +25,11 @@ class Need(NamedTuple):
 def need_of(plan: Plan) -> Need:
     """What one pass over the plan's dirty part needs. Where its map did not hold all keys, the log is read again."""
     keys, ends_new = (_count(plan)) if plan.map_full else (plan.offset_map.size, plan.ends_new)
+    return need_for(keys, ends_new=ends_new)
+
+
+def need_for(keys: int, *, ends_new: bool) -> Need:
+    """What so many different keys need; `ends_new`: the last keyed record brings one of them for the first time."""
     return Need(keys, keys if ends_new or not keys else keys + 1)
 
 
@@ -34,20 +38,10 @@ def _count(plan: Plan) -> tuple[int, bool]:
     digest_of = plan.offset_map.digest.one
     seen: set[bytes] = set()
     ends_new = False
-    transactions = CleanedTransactions()
-    segments = plan.dirty_segments
-    for i, segment in enumerate(segments):
-        after = segments[i + 1].base_offset if i + 1 < len(segments) else plan.dirty.first_uncleanable
-        transactions.add_aborted(aborted_in(plan.reader, segment, after))
-        for batch, records, marker in read_batches(segment):
-            if batch.control:
-                transactions.marker_is_spent(batch, marker)
-            elif not transactions.batch_is_aborted(batch):
-                for record in records:
-                    if record.key is not None and record.offset >= plan.dirty.first_dirty:
-                        before = len(seen)
-                        seen.add(digest_of(record.key))
-                        ends_new = len(seen) > before
+    for key, _ in dirty_keys(plan.reader, plan.dirty):
+        before = len(seen)
+        seen.add(digest_of(key))
+        ends_new = len(seen) > before
     return len(seen), ends_new
 
 
