@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from kidx import __version__
-from kidx.cli import LazyGroup, cli
 from kidx.cli.environment import VARIABLES
 from kidx.cli.exit_status import MEANINGS
+from kidx.cli.group import LazyGroup, cli
 
 MAN = Path(__file__).resolve().parents[1] / "man"
 PREFORMATTED = "\b"  # click's mark of a paragraph that keeps its lines

@@ -19,7 +19,7 @@ def command(shell: str) -> None:
     """Print the script that teaches SHELL to complete kidx's commands, options and their values."""
     from click.shell_completion import get_completion_class
 
-    from kidx.cli import cli
+    from kidx.cli.group import cli
 
     completion = get_completion_class(shell)
     assert completion is not None  # the choices are click's own

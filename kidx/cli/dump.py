@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kidx.cli import complain, exit_status, options
+from kidx.cli import options
 from kidx.cli.dumping.options import kafka_options, log_options
 
 _EXAMPLES = """
@@ -26,7 +26,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @options.format_option("kafka")
 @options.iso_option
 @options.base_offset_option
@@ -53,18 +53,9 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     work. `--format kafka` is the text of Kafka's DumpLogSegments: complaints on standard error after all files, and
     with them exit status 1.
     """
-    from kidx.cli.dumping.run import KINDS, Dump
-    from kidx.errors import KidxError, UsageError
+    from kidx.cli.dumping.run import KINDS, dump_all
+    from kidx.errors import UsageError
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--kind {kind}: not a kind of file that dump knows; choose {', '.join(KINDS)}")
-    given = options.paths_from(paths, from_file)
-    dump = Dump(form, kind, **asked)
-    worst = exit_status.CLEAN
-    for file in dump.inputs(given):
-        try:
-            dump.dump(file)
-        except KidxError as e:
-            complain(str(e))
-            worst = max(worst, e.exit_status)
-    return max(worst, dump.close())
+    return dump_all(options.given_paths(paths, from_file), form, kind, **asked)

@@ -68,7 +68,7 @@ def from_file_option(f: F) -> F:
     """--from-file: more paths, a line each."""
     return click.option(
         "--from-file",
-        type=click.Path(),
+        type=click.Path(readable=False),
         help="Read more paths from this file, a line each (`-`: standard input).",
     )(f)
 
@@ -97,12 +97,17 @@ def paths_from(paths: tuple[str, ...], from_file: str | None) -> list[str]:
     """Path arguments and those of --from-file, with globs expanded. Raises UsageError where there are none."""
     from kidx.logdir.tree import expand
 
+    return list(expand(given_paths(paths, from_file)))
+
+
+def given_paths(paths: tuple[str, ...], from_file: str | None) -> list[str]:
+    """Path arguments and those of --from-file as they are. Raises UsageError where there are none."""
     given = list(paths)
     if from_file is not None:
         given += [line for line in lines_of(from_file) if line]
     if not given:
         raise UsageError("no path given; name a file, a directory or a tree (or `-`)")
-    return list(expand(given))
+    return given
 
 
 def lines_of(path: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING
 
-from kidx.report.digits import Choice, LineForm, Maybe, Number
+from kidx.report.digits import Choice, LineForm, Maybe, Number, extremes
 from kidx.report.table import BOOL, ArrayTable, Column
 
 if TYPE_CHECKING:
@@ -124,22 +124,23 @@ def _texts(column: Column, cells: list[int]) -> list[str]:
 def _peek(table: ArrayTable) -> tuple[ArrayTable, list[list[int]]]:
     """The table, still to be read whole, and for each column some values that its width must fit."""
     fit: list[list[int]] = [[value] for value in table.widest] or [[] for _ in table.columns]
+    ends: list[list[int]]
     if table.batches is None:
         rows = iter(table.rows)
         block = list(islice(rows, _ROWS))
-        extremes = [[min(c), max(c)] for c in zip(*block, strict=True)] if block else [[] for _ in table.columns]
+        ends = [[min(c), max(c)] for c in zip(*block, strict=True)] if block else [[] for _ in table.columns]
         rest = ArrayTable(table.schema, table.columns, rows=chain(block, rows), constants=table.constants)
     else:
         batches = iter(table.batches)
         first = next(batches, None)
-        extremes = [[] for _ in table.columns]
+        ends = [[] for _ in table.columns]
         if first is not None:
             arrays = [c.values if isinstance(c, Maybe) else c for c in first]
-            extremes = [[int(a.min()), int(a.max())] if len(a) else [] for a in arrays]
+            ends = [[*extremes(a)] if len(a) else [] for a in arrays]
         rest = ArrayTable(
             table.schema, table.columns, chain([first] if first is not None else [], batches), constants=table.constants
         )
-    return rest, [a + b for a, b in zip(fit, extremes, strict=True)]
+    return rest, [a + b for a, b in zip(fit, ends, strict=True)]
 
 
 def _lines(table: ArrayTable, form: LineForm) -> Iterator[bytes | memoryview]:

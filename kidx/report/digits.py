@@ -106,7 +106,7 @@ class LineForm:
 
         shapes = [_shapes(spec, values) for spec, values in zip(self.columns, block, strict=True)]
         key = _joint_key([s for s in shapes if not isinstance(s, int)])
-        changes = np.zeros(0, np.intp) if key is None else np.flatnonzero(key[1:] != key[:-1]) + 1
+        changes = np.zeros(0, np.intp) if key is None else (key[1:] != key[:-1]).nonzero()[0] + 1
         if key is None or (len(changes) + 1) * _ROWS_A_GROUP * 8 <= rows:  # fill stretch after stretch, in order
             for start, end in pairwise([0, *changes.tolist(), rows]):
                 shape = [_shape_at(s, start) for s in shapes]
@@ -114,9 +114,9 @@ class LineForm:
                     part = slice(at, min(at + _CHUNK_ROWS, end))
                     yield self._fill(shape, [_part(c, part) for c in block], part.stop - at)
             return
-        order = np.argsort(key, kind="stable")
+        order = key.argsort(kind="stable")
         ordered = key[order]
-        cuts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), rows]
+        cuts = [0, *((ordered[1:] != ordered[:-1]).nonzero()[0] + 1).tolist(), rows]
         if (len(cuts) - 1) * _ROWS_A_GROUP > rows:
             yield self.plain(zip(*map(python_values, block), strict=True))
             return
@@ -136,13 +136,13 @@ class LineForm:
         group_shapes = [[_shape_at(s, int(group[0])) for s in shapes] for group in groups]
         for group, shape in zip(groups, group_shapes, strict=True):
             lengths[group] = self._length(shape)
-        ends = np.cumsum(lengths)
+        ends = lengths.cumsum()
         starts = ends - lengths
         out = np.empty(int(ends[-1]), np.uint8)
         for group, shape in zip(groups, group_shapes, strict=True):
             lines = self._fill(shape, [_part(c, group) for c in block], len(group))
             width = len(lines) // len(group)
-            line_type = np.dtype(("V", width))
+            line_type = np.dtype(f"V{width}")
             # Seen as overlapping items of one line each, a byte apart, so that any place can be assigned to.
             places = np.ndarray(len(out) - width + 1, line_type, out.data, 0, (1,))
             places[starts[group]] = np.frombuffer(lines, line_type)
@@ -199,7 +199,7 @@ def _percent_of(spec: Number | Choice | None) -> bytes:
 def _number(shape: int, values: Integers) -> tuple[bytes, list[_Store]]:
     """The template of a column's numbers, sign and all, and the stores that complete it."""
     digits, negative = shape >> 1, shape & 1
-    low, high = sorted((abs(int(values.min())), abs(int(values.max()))))
+    low, high = sorted(map(abs, extremes(values)))
     magnitudes = _magnitudes(values) if negative else values.view("u8")
     text, stores = _split(magnitudes, low, high, digits)
     return b"-" * negative + text, stores
@@ -211,6 +211,13 @@ def _cell(spec: Number | Choice, value: int | None) -> bytes:
     if value is None:
         return spec.absent.rjust(spec.width)
     return (spec.before + b"%d" % value + spec.after).rjust(spec.width)
+
+
+def extremes(values: npt.NDArray[Any]) -> tuple[int, int]:
+    """The least and the largest. What min() and max() come to, without the Python module that numpy loads for them."""
+    import numpy as np
+
+    return int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
 
 
 def _values(column: Integers | Maybe) -> Integers:
@@ -246,18 +253,18 @@ def _shapes(spec: Number | Choice, column: Integers | Maybe) -> int | Integers:
     import numpy as np
 
     values = _values(column)
-    least, most = int(values.min()), int(values.max())
+    least, most = extremes(values)
     if isinstance(spec, Choice):
         return least if least == most else values
-    if not isinstance(column, Maybe) or column.present.all():
+    if not isinstance(column, Maybe) or np.logical_and.reduce(column.present):
         if _shape_of(least) == _shape_of(most):
             return _shape_of(least)
         present = None
-    elif not column.present.any():
+    elif not np.logical_or.reduce(column.present):
         return _ABSENT
     else:
         present = column.present
-    shapes = 2 * np.searchsorted(_powers_of_ten(), _magnitudes(values), side="right") + 2 + (values < 0)
+    shapes = 2 * _powers_of_ten().searchsorted(_magnitudes(values), side="right") + 2 + (values < 0)
     if present is not None:
         shapes[~present] = _ABSENT
     return shapes.astype(np.int64, copy=False)
@@ -274,13 +281,13 @@ def _joint_key(shapes: list[Any]) -> Integers | None:
     key: Integers | None = None
     span = 1
     for shape in shapes:
-        most = int(shape.max()) + 1
+        most = int(np.maximum.reduce(shape)) + 1
         if key is None:
             key, span = shape, most
             continue
         if span * most >= 1 << 62:  # many columns: number the keys anew, so that they never overflow
             key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(key.max()) + 1
+            span = int(np.maximum.reduce(key)) + 1
         key = key * most + shape
         span *= most
     return key
@@ -290,7 +297,7 @@ def _magnitudes(values: Integers) -> npt.NDArray[np.uint64]:
     """Absolute values, right for -2^63 too, whose negative wraps round to itself."""
     import numpy as np
 
-    return np.abs(values).view(np.uint64)
+    return np.absolute(values).view(np.uint64)
 
 
 def _split(
@@ -343,6 +350,6 @@ def _digit_tables() -> list[npt.NDArray[Any]]:
     import numpy as np
 
     numbers = np.arange(10_000)
-    texts = np.stack([numbers // power % 10 + ord("0") for power in (1000, 100, 10, 1)], axis=1).astype(np.uint8)
+    texts = (numbers[:, None] // np.array([1000, 100, 10, 1]) % 10 + ord("0")).astype(np.uint8)
     types = ("u1", "u1", "<u2", "V3", "<u4")
     return [np.ascontiguousarray(texts[:, 4 - d :]).reshape(-1).view(t) if d else texts for d, t in enumerate(types)]

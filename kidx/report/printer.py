@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import IO, Any
@@ -52,6 +51,8 @@ class Printer:
         """End json's envelope; nothing elsewhere."""
         if self.form != "json":
             return
+        import json
+
         summary = self._summaries[0] if len(self._summaries) == 1 and not self.headings else {"files": self._summaries}
         tail = ("\n" if self._rows else "") + f'], "summary": {json.dumps(summary, ensure_ascii=False)}}}\n'
         head = "" if self._printed else f'{{"schema": "{self.any_schema}", "rows": ['
@@ -76,6 +77,8 @@ class Printer:
                 arrays.write(self.out, [piece if self._rows else memoryview(piece)[1:]])
                 self._rows = True
         else:
+            import json
+
             for item in objects(table):
                 line = (",\n  " if self._rows else "\n  ") + json.dumps(item, ensure_ascii=False)
                 arrays.write(self.out, [arrays.encode(line)])

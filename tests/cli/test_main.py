@@ -11,8 +11,8 @@ import click
 import pytest
 
 from kidx import __version__
-from kidx.cli import COMMANDS, LazyGroup, cli
 from kidx.cli.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
+from kidx.cli.group import COMMANDS, LazyGroup, cli
 from tests.support import FIXTURES, kidx
 
 INDEX = FIXTURES / "kafka-4.3.1/clean/pages14-0/00000000000000000000.index"

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kidx.cli import LazyGroup, cli
+from kidx.cli.group import LazyGroup, cli
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"  # the project's own: the lines below name their files
 SET = FIXTURES / "kafka-4.3.1"

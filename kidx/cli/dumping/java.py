@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from decimal import Decimal
 from typing import Any
 
 from kidx.formats.text import JAVA
@@ -48,10 +46,14 @@ def compact_json(value: Any) -> str:
         return _quoted(value)
     if isinstance(value, float):
         return double_text(value)
+    import json
+
     return json.dumps(value)
 
 
 def _quoted(value: str) -> str:
+    import json
+
     text = json.dumps(value, ensure_ascii=False)
     if "\\u00" in text:
         text = re.sub(r"(?<!\\)((?:\\\\)*)\\u00(1[a-f]|0[a-f])", lambda m: f"{m[1]}\\u00{m[2].upper()}", text)
@@ -62,6 +64,8 @@ def double_text(value: float) -> str:
     """Double.toString; what is no number is quoted, as Jackson does."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": '"Infinity"', "-inf": '"-Infinity"'}.get(str(value), '"NaN"')
+    from decimal import Decimal
+
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         text = format(Decimal(repr(value)), "f")
         return text if "." in text else text + ".0"

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.cli import complain, exit_status
-from kidx.cli.dumping import java, kafka_checks, kafka_indexes
+from kidx.cli.dumping import java, kafka_indexes
 from kidx.cli.dumping.indexes import IndexReader
 from kidx.cli.dumping.inputs import Input
 from kidx.errors import KidxError
-from kidx.evidence import open_evidence, read_file
+from kidx.evidence import must_exist, open_evidence, read_file
+from kidx.light_numpy import light_numpy
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.report.arrays import write
 
@@ -63,6 +64,7 @@ class KafkaDump:
         elif kind == PRODUCER_SNAPSHOT:
             self._producers(file)
         else:
+            must_exist(file.path)
             _say(f"Ignoring unknown file {path}")
 
     def close(self) -> None:
@@ -76,11 +78,14 @@ class KafkaDump:
         base_offset = base_offset_of(file.path, self.base_offset) if index_format.relative else 0
         with open_evidence(file.path) as evidence:
             reader = IndexReader(evidence, index_format, base_offset)
-            slots = kafka_indexes.shown_slots(reader)
+            with light_numpy():
+                slots = kafka_indexes.shown_slots(reader)
             if kind == "offset_index" and not slots:
                 self._print(f"{path} is empty.")
                 return
             if self.options.index_sanity_check and index_format.relative:
+                from kidx.cli.dumping import kafka_checks
+
                 problem = kafka_checks.sanity_problem(index_format, evidence, base_offset, os.path.abspath(path))
                 if problem:
                     _say(problem)
@@ -89,7 +94,8 @@ class KafkaDump:
                     self._print(f"{path} passed sanity check.")
                 return
             if not (self.options.verify_index_only and index_format.relative):
-                write(sys.stdout, kafka_indexes.lines(reader, slots))
+                with light_numpy():
+                    write(sys.stdout, kafka_indexes.lines(reader, slots))
             if index_format.relative and not file.is_stream:
                 self._compare(path, reader, slots)
 
@@ -101,6 +107,8 @@ class KafkaDump:
                 complain(f"{path}: there is no {os.path.basename(stem)}.log beside it to compare it with")
                 self.status = exit_status.UNREADABLE
             return
+        from kidx.cli.dumping import kafka_checks
+
         whole = os.path.abspath(path)
         try:
             with open_evidence(stem + ".log") as evidence:

@@ -25,8 +25,9 @@ def _first_at_base(reader: IndexReader, slots: range) -> int:
         return next((row[0] for row in reader.rows(slots) if row[column] == 0), slots.stop)
     seen = slots.start
     for (relative_offsets,) in reader.arrays(slots, ("relative_offset",)):
-        if not relative_offsets.all():
-            return seen + int((relative_offsets == 0).argmax())
+        zeros = (relative_offsets == 0).nonzero()[0]
+        if len(zeros):
+            return seen + int(zeros[0])
         seen += len(relative_offsets)
     return slots.stop
 

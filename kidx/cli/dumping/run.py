@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kidx.cli import complain, exit_status
@@ -10,15 +11,30 @@ from kidx.cli.dumping.indexes import IndexReader, index_table
 from kidx.cli.dumping.inputs import Input, inputs_of
 from kidx.cli.dumping.kafka import KAFKA_KINDS, KafkaDump, KafkaOptions
 from kidx.cli.dumping.selection import Selection, parse_bound
-from kidx.errors import UsageError
-from kidx.evidence import Evidence, open_evidence
+from kidx.errors import KidxError, UsageError
+from kidx.evidence import Evidence, must_exist, open_evidence
+from kidx.light_numpy import light_numpy
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, base_offset_of
+from kidx.logdir.tree import expand
 from kidx.report.printer import Printer
 
 _LOGS = (LOG, METADATA_SNAPSHOT)
 _TEXT_FILES = ("leader_epochs", "offset_checkpoint", "meta_properties", "partition_metadata", "quorum_state")
 _ROW_KINDS = dict.fromkeys(_LOGS, LOG) | dict.fromkeys(_TEXT_FILES[2:], "property")  # kinds whose rows are alike
 KINDS = (*INDEX_OF_KIND, *_LOGS, PRODUCER_SNAPSHOT, *_TEXT_FILES)
+
+
+def dump_all(paths: Iterable[str], form: str, kind: str | None = None, **asked: Any) -> int:
+    """Print what paths stand for, one file's failure being no other's; the exit status. `asked` is Dump's."""
+    dump = Dump(form, kind, **asked)
+    worst = exit_status.CLEAN
+    for file in dump.inputs(list(expand(paths))):
+        try:
+            dump.dump(file)
+        except KidxError as e:
+            complain(str(e))
+            worst = max(worst, e.exit_status)
+    return max(worst, dump.close())
 
 
 class LogOptions(NamedTuple):
@@ -47,22 +63,22 @@ class Dump:
     def __init__(
         self,
         form: str,
-        kind: str | None,
+        kind: str | None = None,
         *,
-        iso: bool,
-        base_offset: int | None,
-        low: str | None,
-        high: str | None,
-        head: int | None,
-        tail: int | None,
-        hexed: bool,
+        iso: bool = False,
+        base_offset: int | None = None,
+        low: str | None = None,
+        high: str | None = None,
+        head: int | None = None,
+        tail: int | None = None,
+        hexed: bool = False,
         **more: Any,
     ) -> None:
         self.form, self.kind, self.iso, self.base_offset, self.hexed = form, kind, iso, base_offset, hexed
         self.selection = Selection(parse_bound(low), parse_bound(high), head, tail)
-        self.logs = LogOptions(**{name: more[name] for name in LogOptions._fields})
+        self.logs = LogOptions(**{name: more[name] for name in LogOptions._fields if name in more})
         self.status = exit_status.CLEAN
-        kafka = KafkaOptions(**{name: more[name] for name in KafkaOptions._fields})
+        kafka = KafkaOptions(**{name: more[name] for name in KafkaOptions._fields if name in more})
         self.kafka = KafkaDump(base_offset, kafka) if form == "kafka" else None
         if not self.kafka and kafka != KafkaOptions():
             raise UsageError("DumpLogSegments' own options go with --format kafka; elsewhere --records shows records")
@@ -86,6 +102,7 @@ class Dump:
             self.kafka.dump(file)
             return
         if file.kind not in KINDS:
+            must_exist(file.path)
             raise UsageError(f"{file.path}: not a file that dump knows by its name; say what it is with --kind")
         if self.hexed and file.kind not in (*INDEX_OF_KIND, PRODUCER_SNAPSHOT):
             raise UsageError(f"{file.path}: --hex is for files of entries that are all alike: indexes, snapshots")
@@ -110,7 +127,8 @@ class Dump:
         index_format = INDEX_OF_KIND[file.kind]
         base_offset = base_offset_of(file.path, self.base_offset) if index_format.relative else 0
         reader = IndexReader(evidence, index_format, base_offset)
-        self.printer.print(index_table(reader, self.selection, hexed=self.hexed, constants=constants))
+        with light_numpy():
+            self.printer.print(index_table(reader, self.selection, hexed=self.hexed, constants=constants))
         entries, zeros, torn = reader.extent
         if zeros:
             self._say(f"{file.path}: {zeros} bytes of zeros after its {entries} entries: preallocated, no entries")

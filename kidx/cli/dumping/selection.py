@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from kidx.cli.targets import timestamp_ms, whole_number
 from kidx.errors import UsageError
 
 _OTHER_NAMES = {"time": "timestamp"}
@@ -40,6 +38,10 @@ def parse_bound(text: str | None) -> Bound | None:
     """`FIELD:NUMBER` (`time:` takes ISO 8601 too), a bare number (the natural key), or an ISO time."""
     if text is None:
         return None
+    import re
+
+    from kidx.cli.targets import timestamp_ms, whole_number
+
     field, colon, value = text.partition(":")
     if colon and re.fullmatch("[a-z_]+", field):
         field = _OTHER_NAMES.get(field, field)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import click
 
-from kidx.cli import LazyGroup
+from kidx.cli.group import LazyGroup
 
 
 class RocketmqGroup(LazyGroup):

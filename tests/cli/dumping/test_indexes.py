@@ -62,7 +62,7 @@ def test_every_format_has_the_same_rows(path: Path) -> None:
 def test_large_files_print_what_small_ones_do(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    from kidx.cli import cli
+    from kidx.cli.group import cli
 
     path = tmp_path / "00000000000099999000.index"
     path.write_bytes(b"".join(struct.pack(">ii", 7 * i + 1, 4000 * i) for i in range(3000)))

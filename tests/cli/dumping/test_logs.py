@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kidx.cli import cli
 from kidx.cli.dumping import run, state_files
+from kidx.cli.group import cli
 from tests.damage import append_garbage, overwrite, set_header, shrink
 from tests.support import FIXTURES, kidx
 

@@ -1,0 +1,77 @@
+"""numpy's array core alone, for a process that only prints numbers.
+
+`import numpy` runs some 150 modules (linear algebra, documentation strings, typing, inspect) and takes longer than it
+takes to format a million index entries: about half of `kidx dump`'s time on a full index. Arrays, dtypes and ufuncs
+all live in one C extension, which is there in a quarter of that. Within `light_numpy()`, `import numpy` gives a module
+that has what this extension has, and brings the whole of numpy when something else is asked of it. Afterwards `import
+numpy` is numpy's own again. Where the extension cannot be had this way (another numpy than is known here) nothing is
+lost: numpy is imported as usual.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.machinery import PathFinder
+from types import ModuleType
+from typing import Any
+
+_EXTENSION = "numpy._core._multiarray_umath"  # its place since numpy 2.0
+_PACKAGES = ("numpy", "numpy._core")
+
+
+class _LightNumpy(ModuleType):
+    """Stands for numpy: what is missing here the whole of numpy has."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # the import system asks for such; numpy's own files do not make them
+            raise AttributeError(name)
+        return getattr(_whole_numpy(), name)
+
+
+@contextmanager
+def light_numpy() -> Iterator[None]:
+    """Let `import numpy` bring its array core only, unless numpy is there already."""
+    if "numpy" in sys.modules:
+        yield
+        return
+    try:
+        _load()
+    except Exception:  # whatever it is, the whole of numpy has the say
+        _forget()
+    try:
+        yield
+    finally:
+        _forget()
+
+
+def _load() -> None:
+    spec = PathFinder.find_spec("numpy")
+    if spec is None or not spec.submodule_search_locations:
+        return
+    numpy, core = _LightNumpy("numpy"), ModuleType("numpy._core")
+    root = spec.submodule_search_locations[0]
+    numpy.__path__, core.__path__ = [root], [os.path.join(root, "_core")]
+    sys.modules.update(zip(_PACKAGES, (numpy, core), strict=True))
+    os.putenv("OPENBLAS_MAIN_FREE", "1")  # as numpy does: the linear algebra shall not bind this process to a CPU
+    extension = import_module(_EXTENSION)
+    os.unsetenv("OPENBLAS_MAIN_FREE")
+    types = {name: kind for name, info in extension.typeinfo.items() if (kind := getattr(info, "type", None))}
+    extension.set_typeDict(types)  # so that dtype("bool") is understood
+    vars(numpy).update({name: value for name, value in vars(extension).items() if not name.startswith("_")})
+    vars(numpy).update(types)
+
+
+def _forget() -> None:
+    """Take away what stands for numpy; the extension stays, for a process can load it only once."""
+    if isinstance(sys.modules.get("numpy"), _LightNumpy):
+        for package in _PACKAGES:
+            del sys.modules[package]
+
+
+def _whole_numpy() -> ModuleType:
+    _forget()
+    return import_module("numpy")
