@@ -16,7 +16,7 @@ _MOST_ROWS = 500
 
 _PAGE_STYLE = """
   body { font: 15px/1.5 system-ui, sans-serif; max-width: 960px; margin: 2em auto; padding: 0 1em; color: #1d2530; background: #fff }
-  table { border-collapse: collapse; font-size: 13px } td, th { border-bottom: 1px solid #c9d0d8; padding: 2px 10px 2px 0; text-align: left }
+  table { border-collapse: collapse; font-size: 13px } td, th { border-bottom: 1px solid #c9d0d8; padding: 2px 10px 2px 0; text-align: left; white-space: nowrap }
   .wide { overflow-x: auto } svg { max-width: 100%; height: auto }
   @media (prefers-color-scheme: dark) { body { color: #e4e9ef; background: #14181d } td, th { border-color: #45505c } }
 """  # noqa: E501
