@@ -209,6 +209,12 @@ def is_uri(path: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None
 
 
+def must_exist(path: str) -> None:
+    """Raises CannotRead where there is nothing of that name: to be asked before a name is said to be wrong."""
+    if path not in STDIN_NAMES and not exists(path):
+        raise _cannot_read(path, OSError(errno.ENOENT, ""))
+
+
 def exists(path: str) -> bool:
     """Whether there is anything of that name, be it a link that leads nowhere. Raises CannotRead for a silent store."""
     if is_uri(path):

@@ -19,8 +19,8 @@ from kidx.checks.stretch import Gap, LogFacts, Named
 from kidx.checks.surroundings import Surroundings
 from kidx.checks.targets import Target
 from kidx.checks.transactions import Replay, compare_index, open_transactions
-from kidx.errors import CannotRead, KidxError, WrongFormat
-from kidx.evidence import list_directory, read_file
+from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
+from kidx.evidence import list_directory, must_exist, read_file
 from kidx.findings import Finding
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_offset_checkpoint
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState, parse_snapshot
@@ -32,6 +32,7 @@ from kidx.logdir.names import (
     TRANSACTION,
     FileName,
     PartitionName,
+    base_offset_of,
     parse_file_name,
 )
 from kidx.logdir.tree import DataFile, Partition, Segment
@@ -73,7 +74,7 @@ def _only(partition: Partition, options: Options, names: dict[str, str]) -> Chec
         if file is None:
             parsed = parse_file_name(name) or (FileName(options.kind, None, "") if options.kind else None)
             if parsed is None:
-                done.cannot(path, f"{path}: none of Kafka's data files by its name, so not checked")
+                done.cannot(path, _unknown(path))
                 continue
             file = DataFile(path, parsed)
         part = _PartitionCheck(partition, options, path).one(DataFile(path, file.name))
@@ -160,7 +161,7 @@ class _PartitionCheck:
         """A file of a segment whose name holds no base offset."""
         base = 0 if file.kind == METADATA_SNAPSHOT else self.options.base_offset
         if base is None:
-            self.done.cannot(file.path, f"{file.path}: its name holds no base offset; give one with --base-offset")
+            self.done.cannot(file.path, _without_base(file.path))
         elif file.kind in INDEX_OF_KIND:
             check_lone_index(file, self.surroundings.index_facts(file, self.options), self.options, self.done)
         else:
@@ -274,6 +275,29 @@ class _PartitionCheck:
 
     def _producers_at(self, offset: int) -> list[ProducerState]:
         return self.snapshots[offset][1].producers if offset in self.snapshots else []
+
+
+def _unknown(path: str) -> str:
+    """Why a file that was asked for by name is not checked."""
+    return _if_there(path) or f"{path}: none of Kafka's data files by its name, so not checked; --kind says what it is"
+
+
+def _without_base(path: str) -> str:
+    """Why a file with a kind is not checked."""
+    try:
+        base_offset_of(path)
+    except UsageError as e:
+        return _if_there(path) or str(e)
+    raise AssertionError(f"{path} has a base offset")
+
+
+def _if_there(path: str) -> str:
+    """What is wrong with a path whatever its name, or an empty text."""
+    try:
+        must_exist(path)
+    except CannotRead as e:
+        return str(e)
+    return ""
 
 
 def _missing(path: str, gap: Gap) -> Finding:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         "kidx dump --format jsonl a/00000000000000000000.index | kidx append --create b/00000000000000000000.index -",
     ),
 )
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(readable=False))
 @click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
 @click.option("--create", is_flag=True, help="Make a new file, of --max-index-size until it is trimmed at the end.")
 @click.option(

@@ -17,8 +17,8 @@ Examples:
 
 Exit status: 0 nothing differs but what may, 1 something else does, 3 something could not be read."""
 )
-@click.argument("left", type=click.Path())
-@click.argument("right", type=click.Path())
+@click.argument("left", type=click.Path(readable=False))
+@click.argument("right", type=click.Path(readable=False))
 @format_option()
 @click.option("--all", "every", is_flag=True, help="Show what may differ on the screen, too.")
 def command(left: str, right: str, form: str, every: bool) -> int:

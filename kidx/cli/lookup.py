@@ -39,7 +39,7 @@ Examples:
     short_help="Search as a broker does, and show the way there.",
     cls=TakesNegativeNumbers,
 )
-@click.argument("path", metavar="FILE", type=click.Path())
+@click.argument("path", metavar="FILE", type=click.Path(readable=False))
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @search_option("warm")
 @index_search_options
@@ -75,12 +75,14 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
 
 def _look_up(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) -> tuple[Table, int]:
     """The rows and the exit status; rows of an index come while it is open."""
+    from kidx.evidence import is_directory, must_exist, open_evidence
+
+    must_exist(path)
     if asked["offset"] is not None or asked["timestamp"] is not None:
         from kidx.cli.lookup_log import look_up_log
 
         return look_up_log(path, **asked)
     from kidx.cli.lookup_index import aborted_lookup, slot_lookup
-    from kidx.evidence import is_directory, open_evidence
     from kidx.logdir.names import LOG, index_format_of, parse_file_name
 
     name = parse_file_name(path)

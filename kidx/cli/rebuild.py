@@ -21,7 +21,7 @@ from kidx.errors import KidxError, UsageError
         "kidx rebuild --in-place --index-interval-bytes 4096 orders-3",
     ),
 )
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @click.option(
     "--output", type=click.Path(), metavar="DIR", help="Write DIR/<partition>/<file>, beside nothing of the broker's."
 )

@@ -14,7 +14,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
         "kidx resize --max-index-size 10485760 00000000000000004117.index",
     ),
 )
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(readable=False))
 @click.option(
     "--max-index-size",
     type=click.IntRange(0, 2**31 - 1),

@@ -19,7 +19,7 @@ Examples:
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
 @click.option(

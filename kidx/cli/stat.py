@@ -19,7 +19,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @options.from_file_option
 @search_options.index_kind_option
 @options.base_offset_option

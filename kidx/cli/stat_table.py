@@ -9,7 +9,7 @@ from typing import Any
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.inputs import Input, inputs_of
 from kidx.errors import KidxError, UsageError
-from kidx.evidence import open_evidence
+from kidx.evidence import must_exist, open_evidence
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of, index_format_of, parse_file_name
 from kidx.lookup.measures import measure
 from kidx.report.table import TEXT, TIMESTAMP, Column, Table
@@ -82,6 +82,7 @@ class Stat:
         self.status = max(self.status, e.exit_status)
 
     def _row(self, file: Input) -> Sequence[Any]:
+        must_exist(file.path)
         index_format = index_format_of(file.path, file.kind or None)
         with open_evidence(file.path) as evidence:
             if index_format.relative:

@@ -26,7 +26,7 @@ Examples:
     epilog=_EXAMPLES,
     cls=options.TakesNegativeNumbers,
 )
-@click.argument("path", metavar="[FILE]", required=False, type=click.Path())
+@click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @click.option(
     "--workload",

@@ -15,7 +15,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
         "kidx trim --torn 00000000000000004117.timeindex",
     ),
 )
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(readable=False))
 @click.option("--torn", is_flag=True, help="Also cut off the bytes of a torn last entry.")
 @base_offset_option
 @dry_run_option

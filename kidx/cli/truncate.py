@@ -15,7 +15,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
         "kidx truncate 00000000000000004117.timeindex --to 4711 --dry-run",
     ),
 )
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(readable=False))
 @click.option("--to", "offset", type=int, required=True, metavar="OFFSET", help="The first offset that goes.")
 @click.option("--keep-allocated", is_flag=True, help="Leave the file's size as it is, zeros after the entries.")
 @base_offset_option

@@ -18,7 +18,7 @@ from kidx.cli.writing import Step, carry_out_steps, dry_run_option
         "kidx undo --dry-run orders-3",
     ),
 )
-@click.argument("path", type=click.Path())
+@click.argument("path", type=click.Path(readable=False))
 @dry_run_option
 @format_option()
 def command(path: str, dry_run: bool, form: str) -> int:

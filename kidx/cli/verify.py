@@ -21,7 +21,7 @@ Examples:
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
 @checking_options
@@ -65,12 +65,15 @@ def command(
     from kidx.cli.progress import Progress
     from kidx.cli.suggesting import print_suggestions, refuse_other_forms
     from kidx.cli.verdict import print_verdict
-    from kidx.evidence import is_uri
+    from kidx.errors import UsageError
+    from kidx.evidence import STDIN_NAMES, is_uri
     from kidx.forks import cpu_count
 
     if suggest:
         refuse_other_forms(form)
     asked = paths_from(paths, from_file)
+    if kind is None and any(path in STDIN_NAMES for path in asked):
+        raise UsageError("standard input has no name that says what it is; add --kind")
     if any(is_uri(path) for path in asked):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
     jobs = jobs or min(2, cpu_count())

@@ -75,7 +75,7 @@ def covered(coverage: Coverage) -> str:
     said = f"checked {', '.join(parts)}: {' and '.join(checked)}"
     skipped = together(coverage.skipped)
     if not skipped and not coverage.bytes_skipped:
-        return said + "; nothing skipped."
+        return said + ("." if coverage.unreadable else "; nothing skipped.")
     size = f" ({size_text(coverage.bytes_skipped)})" if coverage.bytes_skipped else ""
     lines = [said + f"; not checked{size}:"]
     lines += [_INDENT + plain(f"{one.what}: {one.why}") for one in skipped]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from kidx.errors import CannotRead, UsageError
-from kidx.evidence import open_evidence
+from kidx.evidence import must_exist, open_evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
 from kidx.formats.records import Record
@@ -56,6 +56,7 @@ def family_of(partition: Partition, given: str | None = None) -> str:
         return given
     if partition.name is not None and partition.name.topic in FAMILY_OF_TOPIC:
         return FAMILY_OF_TOPIC[partition.name.topic]
+    must_exist(partition.directory)
     raise UsageError(
         f"{partition.directory}: its name is none of Kafka's own topics ({', '.join(FAMILY_OF_TOPIC)}); "
         "say which with --decoder"

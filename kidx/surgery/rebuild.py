@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
-from kidx.evidence import open_evidence, read_file
+from kidx.evidence import must_exist, open_evidence, read_file
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode
 from kidx.formats.producer_snapshot import parse_snapshot
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
@@ -58,6 +58,7 @@ def targets_of(path: str) -> Iterator[Target]:
         return
     name = parse_file_name(path)
     if name is None or name.base_offset is None or name.kind not in (LOG, *_SUFFIXES):
+        must_exist(path)
         raise UsageError(f"{path}: neither a segment (a .log or one of its indexes) nor a directory of segments")
     partition = Partition(os.path.dirname(path) or ".")
     for segment in partition.segments:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,7 +130,18 @@ def test_names_of_any_bytes(tmp_path: Path, command: str) -> None:
         (["lookup", "00000000000000000000.index"], USAGE, "no target"),
         (["lookup", "00000000000000000000.index", "seven"], USAGE, "'seven'"),
         (["lookup", "00000000000000000000.index", str(2**63)], USAGE, "64 bits"),
-        (["verify", "nowhere"], UNREADABLE, "nowhere"),
+        (["verify", "nowhere"], UNREADABLE, "nowhere: no such file or directory"),
+        (["verify", "nowhere.index"], UNREADABLE, "nowhere.index: no such file or directory"),
+        (["verify", "99999999999999999999.index"], UNREADABLE, "beyond any offset"),
+        (["verify", "-"], USAGE, "--kind"),
+        (["dump", "nowhere"], UNREADABLE, "nowhere: no such file or directory"),
+        (["dump", "--format", "kafka", "nowhere"], UNREADABLE, "nowhere: no such file or directory"),
+        (["stat", "nowhere"], UNREADABLE, "nowhere: no such file or directory"),
+        (["lookup", "nowhere", "1"], UNREADABLE, "nowhere: no such file or directory"),
+        (["lookup", "nowhere", "--offset", "1"], UNREADABLE, "nowhere: no such file or directory"),
+        (["trace", "nowhere", "1"], UNREADABLE, "nowhere: no such file or directory"),
+        (["rebuild", "nowhere", "--output", "out"], UNREADABLE, "nowhere: no such file or directory"),
+        (["state", "nowhere"], UNREADABLE, "nowhere: no such file or directory"),
         (["verify", "--select", "KX999", "."], USAGE, "KX999"),
         (["stat", "00000000000000000009.index"], UNREADABLE, "no such file or directory"),
         (["explain", "KX999"], USAGE, "KX999"),
@@ -143,6 +157,27 @@ def test_bad_arguments_are_refused_in_a_sentence(tmp_path: Path, words: list[str
     assert ran.status == status, ran
     assert said.encode() in ran.err
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(there)
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root needs setpriv to be another user")
+@pytest.mark.parametrize(
+    "words", [["dump"], ["stat"], ["lookup"], ["trace"], ["verify"], ["verify", "--quick"]], ids=" ".join
+)
+def test_a_forbidden_file_is_status_3_and_does_not_stop_the_others(words: list[str], tmp_path: Path) -> None:
+    """click would refuse such a path by itself, as wrong usage, and with it every other path of the command line."""
+    names = [f"{base:020d}.index" for base in (1, 2)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"\0\0\0\1\0\0\0\2")
+    (tmp_path / names[0]).chmod(0)
+    several = words[0] in ("dump", "stat", "verify")
+    command = [sys.executable, "-m", "kidx", *words, *(names if several else [names[0], "1"])]
+    if os.geteuid() == 0:
+        tmp_path.chmod(0o755)
+        command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert ran.returncode == UNREADABLE, ran
+    assert f"kidx: {names[0]}: permission denied".encode() in ran.stderr
+    assert bool(ran.stdout) == several
 
 
 def test_color_only_where_it_is_wanted(tmp_path: Path) -> None:

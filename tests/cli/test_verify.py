@@ -133,7 +133,7 @@ def test_a_name_without_a_base_offset_needs_one(damaged: Path) -> None:
 
 def test_standard_input_needs_to_be_told_what_it_is(damaged: Path) -> None:
     data = (damaged / f"{NAME}.index").read_bytes()
-    assert kidx("verify", "-", stdin=data).status == 3
+    assert kidx("verify", "-", stdin=data).status == 2
     ran = kidx("verify", "--kind", "offset_index", "--base-offset", "0", "--format", "jsonl", "-", stdin=data)
     assert ran.status == 1
     assert [(r["rule"], r["file"], r["slot"]) for r in ran.rows[:-1]] == [("KX105", "-", 3)]

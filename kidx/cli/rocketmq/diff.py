@@ -16,8 +16,8 @@ Examples:
 
 Exit status: 0 the slave's log is its master's as far as it goes, 1 it is not, 3 a store could not be read."""
 )
-@click.argument("master", type=click.Path())
-@click.argument("slave", type=click.Path())
+@click.argument("master", type=click.Path(readable=False))
+@click.argument("slave", type=click.Path(readable=False))
 @click.option("--memory", type=click.IntRange(0, 2**63 - 1), help="Bytes that the master counts as in memory.")
 @click.option("--physical-memory", type=click.IntRange(0, 2**63 - 1), help="The machine's; the ratio makes --memory.")
 @broker_options

@@ -18,7 +18,7 @@ Examples:
   kidx rocketmq dump --kind index_header store
   kidx rocketmq dump --config broker.conf store/index"""
 )
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @click.option("--kind", type=click.Choice(_KINDS), help="What a file is, where its place does not tell; or only these.")
 @click.option("--body", "bodies", is_flag=True, help="Messages: print the body too, as stored.")

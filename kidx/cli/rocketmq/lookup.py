@@ -20,7 +20,7 @@ Examples:
 
 Exit status: 0 answered, 3 the real store would throw or not load: the answer is null, and the reason is said."""
 )
-@click.argument("root", metavar="STORE", type=click.Path())
+@click.argument("root", metavar="STORE", type=click.Path(readable=False))
 @click.argument("topic")
 @click.argument("queue", type=click.IntRange(0, 2**31 - 1), required=False)
 @click.option("--time", "times", multiple=True, metavar="MS", help="Epoch milliseconds; `-`: a line each on stdin.")

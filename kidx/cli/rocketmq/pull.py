@@ -18,7 +18,7 @@ The broker suggests the slave when more of the commit log lies behind the last m
 in memory: accessMessageInMemoryMaxRatio (40) percent of the machine's. It then answers with the slave's address only
 if slaveReadEnable is set."""
 )
-@click.argument("root", metavar="STORE", type=click.Path())
+@click.argument("root", metavar="STORE", type=click.Path(readable=False))
 @click.argument("topic")
 @click.argument("queue", type=click.IntRange(0, 2**31 - 1))
 @click.option("--offset", type=click.IntRange(0, 2**63 - 1), required=True, help="The queue offset to pull from.")

@@ -14,7 +14,7 @@ Examples:
   kidx rocketmq stat store
   kidx rocketmq stat store --config broker.conf --iso --format jsonl"""
 )
-@click.argument("root", metavar="STORE", type=click.Path())
+@click.argument("root", metavar="STORE", type=click.Path(readable=False))
 @broker_options
 @format_option()
 @iso_option

@@ -20,7 +20,7 @@ Examples:
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("roots", metavar="STORE...", nargs=-1, required=True, type=click.Path())
+@click.argument("roots", metavar="STORE...", nargs=-1, required=True, type=click.Path(readable=False))
 @config_options
 @format_option("junit", "sarif", "github")
 @click.option(
