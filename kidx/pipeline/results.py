@@ -18,6 +18,7 @@ from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.replicas import BucketSum
 
 _INT, _TEXT = pa.int64(), pa.string()
+_SHIELD = "\0"
 _COUNTS = ("files", "entries", "batches", "bytes_checked", "bytes_skipped", "unreadable")
 _FINDING = pa.struct(
     [
@@ -131,13 +132,14 @@ def shield(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return "\0" + text.encode("unicode_escape").decode("ascii")
-    return text
+        return _SHIELD + text.encode("unicode_escape").decode("ascii")
+    # No path holds a NUL, but a unit's key does, and begins with it for files of the working directory.
+    return _SHIELD + text.encode("unicode_escape").decode("ascii") if text.startswith(_SHIELD) else text
 
 
 def unshield(text: str) -> str:
-    """What `shield` was given; no path holds a NUL."""
-    return text[1:].encode("ascii").decode("unicode_escape") if text.startswith("\0") else text
+    """What `shield` was given."""
+    return text[1:].encode("ascii").decode("unicode_escape") if text.startswith(_SHIELD) else text
 
 
 def _signed(total: int) -> int:

@@ -21,7 +21,7 @@ from kidx.pipeline.tasks import check_unit, task_row
 from tests.pipeline.support import SET, writable
 
 
-@pytest.mark.parametrize("text", ["", "a/b", "größe", "x\udcff/\udc80y", "back\\slash"])
+@pytest.mark.parametrize("text", ["", "a/b", "größe", "x\udcff/\udc80y", "back\\slash", "\0of the working directory"])
 def test_any_path_survives(text: str) -> None:
     shield(text).encode("utf-8")
     assert unshield(shield(text)) == text
