@@ -103,7 +103,6 @@ class Dump:
             return
         if file.kind not in KINDS:
             must_exist(file.path)
-            must_exist(file.path)
             raise UsageError(f"{file.path}: not a file that dump knows by its name; say what it is with --kind")
         if self.hexed and file.kind not in (*INDEX_OF_KIND, PRODUCER_SNAPSHOT):
             raise UsageError(f"{file.path}: --hex is for files of entries that are all alike: indexes, snapshots")
