@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli import complain, exit_status, options
+from kidx.cli.decoders import TopicFamily
 
 _EXAMPLES = """
 \b
@@ -14,7 +15,6 @@ Examples:
   kidx state __cluster_metadata-0 --kind partition --kind broker
   kidx state __cluster_metadata-0 --diff 4100 4200
 """
-FAMILIES = ("group", "transaction", "share", "metadata")
 
 
 @click.command(epilog=_EXAMPLES)
@@ -22,7 +22,9 @@ FAMILIES = ("group", "transaction", "share", "metadata")
 @click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only facts of this kind; may be repeated.")
-@click.option("--decoder", type=click.Choice(FAMILIES), help="Which topic it is, whatever the directory is called.")
+@click.option(
+    "--decoder", type=TopicFamily(), metavar="TOPIC", help="Which topic it is, whatever the directory is called."
+)
 @options.iso_option
 @options.format_option()
 def command(

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from kidx.errors import CannotRead, UsageError
-from kidx.evidence import must_exist, open_evidence
+from kidx.evidence import open_evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
 from kidx.formats.records import Record
-from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, METADATA
+from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, METADATA, REMOTE
 from kidx.logdir.names import LOG, METADATA_SNAPSHOT
 from kidx.logdir.tree import Partition
 from kidx.segments.records import read_records
@@ -52,15 +52,19 @@ class _Replayer(Protocol):
 
 def family_of(partition: Partition, given: str | None = None) -> str:
     """Which of Kafka's own topics a directory is of, by its name or as given. Raises UsageError."""
-    if given is not None:
-        return given
-    if partition.name is not None and partition.name.topic in FAMILY_OF_TOPIC:
-        return FAMILY_OF_TOPIC[partition.name.topic]
-    must_exist(partition.directory)
-    raise UsageError(
-        f"{partition.directory}: its name is none of Kafka's own topics ({', '.join(FAMILY_OF_TOPIC)}); "
-        "say which with --decoder"
-    )
+    family = given
+    if family is None and partition.name is not None:
+        family = FAMILY_OF_TOPIC.get(partition.name.topic)
+    if family is None:
+        known = ", ".join(topic for topic, its in FAMILY_OF_TOPIC.items() if its != REMOTE)
+        raise UsageError(
+            f"{partition.directory}: its name is none of Kafka's own topics ({known}); say which with --decoder"
+        )
+    if family == REMOTE:
+        raise UsageError(
+            f"{partition.directory}: remote log metadata is not summed up; kidx dump --decode shows its records"
+        )
+    return family
 
 
 def state_at(partition: Partition, family: str, moment: Moment) -> State:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.conditions import conditions_of, ends_of
+from kidx.cli.dumping.decoded_text import record_text
 from kidx.cli.dumping.logs import LogReader
 from kidx.cli.dumping.selection import Selection
 from kidx.errors import UsageError
@@ -52,9 +53,13 @@ class DecodedTable:
         self.status = exit_status.CLEAN
         self._conditions = conditions_of(wanted, ("offset", "timestamp"), {}, "offset", reader.evidence.path)
 
-    def table(self, constants: dict[str, str]) -> Table:
-        """The table, to be read once."""
-        return Table(SCHEMA, _COLUMNS, ends_of(self._rows(), self.wanted), constants=constants)
+    def table(self, constants: dict[str, str], *, brief: bool = False) -> Table:
+        """The table, to be read once; `brief` puts what a record says into one column of text, for people."""
+        rows: Iterator[tuple[Any, ...]] = ends_of(self._rows(), self.wanted)
+        if brief:
+            rows = ((offset, timestamp, record_text(*said)) for offset, timestamp, *said in rows)
+            return Table(SCHEMA, [*_COLUMNS[:2], Column("record", TEXT)], rows, constants=constants)
+        return Table(SCHEMA, _COLUMNS, rows, constants=constants)
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         decode = decoder_of(self.family)

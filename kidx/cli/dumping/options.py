@@ -7,22 +7,16 @@ from typing import Any, TypeVar
 
 import click
 
+from kidx.cli.decoders import DECODERS, TopicFamily
+
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-_DECODERS = (
-    ("remote-log-metadata-decoder", "remote", "__remote_log_metadata"),
-    ("share-group-state-decoder", "share", "__share_group_state"),
-    ("cluster-metadata-decoder", "metadata", "__cluster_metadata"),
-    ("transaction-log-decoder", "transaction", "__transaction_state"),
-    ("offsets-decoder", "group", "__consumer_offsets"),
-)
 
 
 def kafka_options(f: F) -> F:
     """DumpLogSegments' own options, with their meaning there."""
-    for name, family, topic in _DECODERS:
-        f = click.option(f"--{name}", "decoder", flag_value=family, help=f"kafka: decode records of {topic}.")(f)
+    for word, topic, family in reversed(DECODERS):
+        said = f"kafka: decode records of {topic}."
+        f = click.option(f"--{word}-decoder", "decoder", flag_value=family, help=said)(f)
     for option in (
         click.option("--index-sanity-check", is_flag=True, help="kafka: only a broker's sanity check of indexes."),
         click.option("--verify-index-only", is_flag=True, help="kafka: compare indexes with logs, print no entries."),
@@ -61,8 +55,9 @@ def log_options(f: F) -> F:
         click.option(
             "--decoder",
             "topic_family",
-            type=click.Choice([family for _, family, _ in _DECODERS]),
-            help="--decode: as this topic's records, whatever the directory is called.",
+            type=TopicFamily(),
+            metavar="TOPIC",
+            help="Decode as records of this topic (offsets, cluster-metadata, ...), whatever the directory is called.",
         ),
     ):
         f = option(f)

@@ -144,7 +144,8 @@ class Dump:
             from kidx.cli.dumping.decoded import DecodedTable, family_of
 
             decoded = DecodedTable(reader, self.selection, family_of(evidence.path, logs.topic_family))
-            self.printer.print(decoded.table(constants), reader.summary)
+            brief = self.form in ("text", "table")
+            self.printer.print(decoded.table(constants, brief=brief), reader.summary)
             self.status = max(self.status, decoded.status)
         elif logs.records or logs.key is not None:
             from kidx.cli.dumping.records import RecordTable
