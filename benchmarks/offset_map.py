@@ -1,4 +1,4 @@
-"""`python -m benchmarks.offset_map`: a million keys into the cleaner's offset map at once, against hashing them alone."""
+"""`python -m benchmarks.offset_map`: a million keys put into the offset map at once, against hashing them alone."""
 
 from __future__ import annotations
 
