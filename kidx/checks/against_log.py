@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from kidx.segments.windows import Window
 
     Ints = npt.NDArray[np.int64]
-    Bools = npt.NDArray[np.bool_]
+    Numbers = array[int] | Ints
 
 _FEW = 10  # healthy oddities up to here are told one by one, more of them by their number
 
@@ -27,10 +29,11 @@ _FEW = 10  # healthy oddities up to here are told one by one, more of them by th
 class OffsetEntries:
     """An offset index's entries in order, to be met by the batches of its log. Entries out of order are left out.
 
-    `slots`, `offsets` and `positions` are int64 arrays of one row an entry; positions rise strictly.
+    `slots`, `offsets` and `positions` hold one number an entry, int64, as arrays of numpy's or plain ones; positions
+    rise strictly.
     """
 
-    def __init__(self, file: str, slots: Ints, offsets: Ints, positions: Ints) -> None:
+    def __init__(self, file: str, slots: Numbers, offsets: Numbers, positions: Numbers) -> None:
         self.file, self.slots, self.offsets, self.positions = file, slots, offsets, positions
 
     def meet(self, log: Evidence, window: Window) -> Iterator[Finding]:
@@ -41,14 +44,15 @@ class OffsetEntries:
         """
         import numpy as np
 
-        low, high = np.searchsorted(self.positions, [window.start, window.end]).tolist()
+        positions, offsets = np.asarray(self.positions), np.asarray(self.offsets)
+        low, high = np.searchsorted(positions, [window.start, window.end]).tolist()
         if low == high:
             return
-        wanted = self.positions[low:high]
+        wanted = positions[low:high]
         rows = np.searchsorted(window.position, wanted)
         at_batch = window.position[np.minimum(rows, len(window) - 1)] == wanted
         for index in (np.nonzero(~at_batch)[0] + low).tolist():
-            row = int(np.searchsorted(window.position, self.positions[index], "right")) - 1
+            row = int(np.searchsorted(window.position, positions[index], "right")) - 1
             around = [int(window.position[row])] + [int(p) for p in window.position[row + 1 : row + 2]] or [window.end]
             yield self._finding(
                 "KX203",
@@ -59,15 +63,16 @@ class OffsetEntries:
                 int(self.positions[index]),
             )
         fits = np.zeros(high - low, bool)
-        fits[at_batch] = window.last_offset[rows[at_batch]] == self.offsets[low:high][at_batch]
+        fits[at_batch] = window.last_offset[rows[at_batch]] == offsets[low:high][at_batch]
         for index in (np.nonzero(at_batch & ~fits)[0] + low).tolist():
             yield from self._later_batch(log, window, index, int(rows[index - low]))
 
-    def past_the_end(self, index: int, log_size: int) -> Finding:
-        """The finding for an entry that points at or past the end of the log."""
-        position = int(self.positions[index])
-        said = f"says offset {self.offsets[index]} is at byte {position} of a log of {log_size} bytes"
-        return self._finding("KX201", index, said, f"< {log_size}", position)
+    def past_the_end(self, log_size: int) -> Iterator[Finding]:
+        """Findings for the entries that point at or past the end of the log."""
+        for index in range(bisect_left(self.positions, log_size), len(self.positions)):
+            position = int(self.positions[index])
+            said = f"says offset {self.offsets[index]} is at byte {position} of a log of {log_size} bytes"
+            yield self._finding("KX201", index, said, f"< {log_size}", position)
 
     def _later_batch(self, log: Evidence, window: Window, index: int, row: int) -> Iterator[Finding]:
         """The entry's offset is not its batch's last: look for it in the batches up to the next entry."""
@@ -116,14 +121,13 @@ class TimeEntries:
     """A time index's entries in order, to be met by the batches of its log.
 
     An entry names the first batch that reached its timestamp, by its last offset; brokers up to 3.x may name the very
-    record inside. `met` marks the entries whose offset lies in some batch, shape (entries,).
+    record inside. `met` has a byte for each entry, 1 where its offset lies in some batch.
     """
 
-    def __init__(self, file: str, slots: Ints, offsets: Ints, timestamps: Ints) -> None:
-        import numpy as np
-
+    def __init__(self, file: str, slots: Numbers, offsets: Numbers, timestamps: Numbers) -> None:
+        """As OffsetEntries; timestamps rise strictly, offsets do not fall."""
         self.file, self.slots, self.offsets, self.timestamps = file, slots, offsets, timestamps
-        self.met: Bools = np.zeros(len(slots), bool)
+        self.met = bytearray(len(slots))
         self.first_met: int | None = None
 
     def meet(self, log: Evidence, window: Window, first_offsets: Ints, max_before: int) -> Iterator[Finding]:
@@ -131,13 +135,14 @@ class TimeEntries:
         largest timestamp of the batches before the window that this scan has seen, -1 if none."""
         import numpy as np
 
-        low, high = np.searchsorted(self.offsets, [int(first_offsets[0]), int(window.last_offset[-1]) + 1]).tolist()
+        offsets, timestamps = np.asarray(self.offsets), np.asarray(self.timestamps)
+        low, high = np.searchsorted(offsets, [int(first_offsets[0]), int(window.last_offset[-1]) + 1]).tolist()
         if low >= high:
             return
-        offsets, timestamps = self.offsets[low:high], self.timestamps[low:high]
+        offsets, timestamps = offsets[low:high], timestamps[low:high]
         rows = np.minimum(np.searchsorted(window.last_offset, offsets), len(window) - 1)
         inside = (first_offsets[rows] <= offsets) & (offsets <= window.last_offset[rows])
-        self.met[low:high] |= inside
+        np.frombuffer(self.met, np.bool_)[low:high] |= inside
         if self.first_met is None and inside.any():
             self.first_met = low + int(np.argmax(inside))
         largest = window.column("max_timestamp")
@@ -165,11 +170,15 @@ class TimeEntries:
             "KX206", index, f"says offset {offset} is the first to reach timestamp {timestamp}; {said}", there
         )
 
+    def join_met(self, met: bytes | bytearray) -> None:
+        """Mark entries that another process met."""
+        both = int.from_bytes(self.met, "little") | int.from_bytes(met, "little")
+        self.met[:] = both.to_bytes(len(met), "little")
+
     def not_met(self) -> Iterator[Finding]:
         """Entries whose offset no batch has."""
-        import numpy as np
-
-        for index in np.nonzero(~self.met)[0].tolist():
+        index = -1
+        while (index := self.met.find(0, index + 1)) >= 0:
             yield self._finding(
                 "KX205", index, f"names offset {self.offsets[index]}, which no batch of the log has", None
             )

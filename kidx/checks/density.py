@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import sub
 from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries
@@ -13,10 +16,7 @@ from kidx.formats.indexes import OFFSET_INDEX
 from kidx.segments.walk import walk
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int64]
+    from kidx.checks.against_log import Numbers
 
 _ENOUGH_ENTRIES = 8  # to know what is usual here: index.interval.bytes is in no file
 _TIMES_USUAL = 4
@@ -29,10 +29,10 @@ def sparse(entries: OffsetEntries, log: Evidence, last_position: int) -> Iterato
     A batch is indexed when index.interval.bytes lie before it, so what counts is where the last batch before the next
     entry starts, not where that batch ends: one batch can be larger than any interval.
     """
+    if len(entries.positions) < _ENOUGH_ENTRIES or _even(entries.positions, last_position):
+        return
     import numpy as np
 
-    if len(entries.positions) < _ENOUGH_ENTRIES:
-        return
     distances = np.diff(np.append(entries.positions, last_position))
     usual = int(np.percentile(distances[:-1], 25))
     widest = int(distances.argmax())
@@ -56,10 +56,27 @@ def sparse(entries: OffsetEntries, log: Evidence, last_position: int) -> Iterato
         )
 
 
-def apart(time_index: str, offsets: Ints, times: Ints) -> Iterator[Finding]:
-    """A note about several time entries past the last offset entry. Both arguments are the entries' offsets."""
+def _even(positions: Numbers, last_position: int) -> bool:
+    """Whether no distance is far wider than the shortest one, as nearly always; then what is usual need not be known.
+
+    The distance from the last entry to `last_position` is no measure of what is usual.
+    """
+    if isinstance(positions, array):
+        distances: list[int] = list(map(sub, positions[1:], positions))
+        shortest, widest = min(distances), max(distances)
+    else:
+        import numpy as np
+
+        between = np.diff(positions)
+        shortest, widest = int(between.min()), int(between.max())
+    at_end = last_position - int(positions[-1])
+    return max(widest, at_end) <= _TIMES_USUAL * shortest
+
+
+def apart(time_index: str, offsets: Numbers, times: Numbers) -> Iterator[Finding]:
+    """A note about several time entries past the last offset entry. Both are the entries' offsets, ascending."""
     last = int(offsets[-1]) if len(offsets) else -1
-    alone = int((times > last).sum())
+    alone = len(times) - bisect_right(times, last)
     if alone > _MOST_TIMES_ALONE:
         said = f"its last {alone:,} entries lie past the last entry of the offset index"
         yield finding("KX118", time_index, said, expected=_MOST_TIMES_ALONE, found=alone)

@@ -42,17 +42,19 @@ class IndexFacts(NamedTuple):
     next_base_offset: int | None = None
     zero_tail: Callable[[], tuple[str, str]] = lambda: (NOTE, UNKNOWN_STOP)
 
+    @property
+    def relative_limit(self) -> int:
+        """The first relative offset that cannot be in this segment."""
+        end = _LARGEST_OFFSET + 1 if self.next_base_offset is None else self.next_base_offset
+        return end - self.base_offset
+
 
 def check_index(evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent) -> Iterator[Finding]:
     """Findings about an offset or time index by itself; `extent` as index_extent() gives it."""
     yield from check_extent(evidence, index_format, facts, extent)
     healthy = _healthy_offsets if index_format is OFFSET_INDEX else _healthy_times
     reader = _Chunks(evidence, index_format, extent.entries)
-    limit = (
-        facts.next_base_offset - facts.base_offset
-        if facts.next_base_offset is not None
-        else _LARGEST_OFFSET - facts.base_offset + 1
-    )
+    limit = facts.relative_limit
     zeros: tuple[int, int] | None = None  # a run of all-zero entries that may go on in the next chunk
     for start, end, first, data in reader:
         if healthy(data, first == 0, limit):

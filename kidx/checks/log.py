@@ -8,7 +8,8 @@ from functools import partial
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.making import finding
-from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, StretchCheck, TransactionEvent
+from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, TransactionEvent
+from kidx.checks.stretch_check import StretchCheck
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.forks import run_forked
@@ -69,7 +70,7 @@ def check_log(
         done.max_timestamp = max(done.max_timestamp, stretch.max_timestamp)
         future = future or stretch.future
         if times is not None and stretch.times_met is not None:
-            times.met |= stretch.times_met
+            times.join_met(stretch.times_met)
     if future is not None:
         done.findings.append(_future(log, *future))
     return done

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.account import Checked
 from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
 from kidx.checks.density import apart, sparse
-from kidx.checks.index_alone import IndexFacts, check_index, index_extent
+from kidx.checks.index_alone import IndexFacts, check_extent, check_index, index_extent
+from kidx.checks.index_plain import healthy_columns
 from kidx.checks.log import LogChecked, check_log
 from kidx.checks.making import bounded, finding
 from kidx.checks.options import QUICK, Options
@@ -20,13 +22,15 @@ from kidx.checks.transaction_index import check_transaction_index, transaction_e
 from kidx.errors import CannotRead, ChangedWhileRead, KidxError
 from kidx.evidence import STDIN_NAMES, Evidence, exists
 from kidx.findings import Finding
-from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode
+from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, decode_plain
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIME
 from kidx.logdir.tree import DataFile, Segment
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from kidx.checks.against_log import Numbers
 
 
 class Index(NamedTuple):
@@ -35,8 +39,8 @@ class Index(NamedTuple):
     file: DataFile
     extent: Extent
     size: int
-    slots: npt.NDArray[np.int64] | None
-    fields: dict[str, npt.NDArray[np.int64]]
+    slots: Numbers | None
+    fields: Mapping[str, Numbers]
 
 
 @dataclass(slots=True)
@@ -128,13 +132,20 @@ def _read_index(
     try:
         with file.open() as evidence:
             extent = transaction_extent(evidence) if transactions else index_extent(evidence, index_format)
-            check = (
-                check_transaction_index(evidence, facts, extent)
-                if transactions
-                else check_index(evidence, index_format, facts, extent)
-            )
+            slots: Numbers | None = None
+            fields: Mapping[str, Numbers] = {}
+            healthy = None
+            if transactions:
+                check = check_transaction_index(evidence, facts, extent)
+            elif healthy := healthy_columns(evidence, index_format, extent, facts.base_offset, facts.relative_limit):
+                check = check_extent(evidence, index_format, facts, extent)
+            else:
+                check = check_index(evidence, index_format, facts, extent)
             found = list(bounded(check))
-            slots, fields = _sound_entries(evidence, index_format, facts, extent, found) if keep_entries else (None, {})
+            if keep_entries and healthy:
+                slots, fields = array("q", range(extent.entries)), healthy
+            elif keep_entries:
+                slots, fields = _sound_entries(evidence, index_format, facts, extent, found)
             if evidence.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
     except CannotRead as e:
@@ -147,8 +158,10 @@ def _read_index(
 
 def _sound_entries(
     evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent, found: list[Finding]
-) -> tuple[npt.NDArray[np.int64] | None, dict[str, npt.NDArray[np.int64]]]:
+) -> tuple[Numbers | None, Mapping[str, Numbers]]:
     """Slots and fields of the entries that no finding is about; None where the rest is still out of order."""
+    if not extent.entries:
+        return array("q"), decode_plain(index_format, b"")
     import numpy as np
 
     fields = decode(index_format, evidence.read(0, extent.entries * index_format.size), facts.base_offset)
@@ -184,7 +197,7 @@ def _check_log(
     try:
         with file.open() as log:
             if offsets is not None:
-                done.findings += bounded(_past_the_end(offsets, log))
+                done.findings += bounded(offsets.past_the_end(log.size))
             result = check_log(log, facts, offsets, times, options.jobs)
             if offsets is not None and result.whole:
                 result.findings += sparse(offsets, log, result.last_position)
@@ -228,13 +241,6 @@ def _time_entries(checked: SegmentChecked) -> TimeEntries | None:
     if index is None or index.slots is None:
         return None
     return TimeEntries(index.file.path, index.slots, index.fields["offset"], index.fields["timestamp"])
-
-
-def _past_the_end(offsets: OffsetEntries, log: Evidence) -> Iterator[Finding]:
-    import numpy as np
-
-    for index in np.nonzero(offsets.positions >= log.size)[0].tolist():
-        yield offsets.past_the_end(index, log.size)
 
 
 def _max_timestamp_covered(file: DataFile, checked: SegmentChecked, log: LogChecked) -> Iterator[Finding]:

@@ -6,6 +6,8 @@ stands here and nowhere else: KIP-1333 plans a 12-byte offset index entry withou
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -141,3 +143,28 @@ def decode(
         arrays["offset"] = raw["relative_offset"].astype(np.int64)
         arrays["offset"] += base_offset
     return arrays | {f.name: raw[f.name].astype(np.int64) for f in index_format.fields if f.name in wanted}
+
+
+def decode_plain(index_format: IndexFormat, data: bytes, base_offset: int = 0) -> dict[str, array[int]]:
+    """As `decode`, without numpy: every field as an array("q"), for some ten thousand entries faster than its import.
+
+    Bytes are moved a column at a time, so that no entry costs a step of Python.
+    """
+    width = index_format.size
+    end = len(data) // width * width
+    columns: dict[str, array[int]] = {}
+    for field in index_format.fields:
+        start, stop = index_format.field_span(field.name)
+        size = stop - start
+        column = bytearray(end // width * size)
+        for byte in range(size):
+            column[byte::size] = data[start + byte : end : width]
+        values = array(field.code)
+        values.frombytes(column)
+        if sys.byteorder == "little":
+            values.byteswap()
+        columns[field.name] = values if field.code == "q" else array("q", values)
+    if index_format.relative:
+        relative = columns["relative_offset"]
+        columns["offset"] = array("q", map(base_offset.__add__, relative)) if base_offset else relative
+    return columns

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 
+_NAMES = tuple(field.name for field in BATCH_HEADER.fields)
+
+
 class Window:
     """Neighbouring batches, in file order. Rows are had by `batches()` without numpy, columns as arrays, shape (n,).
 
@@ -60,6 +63,16 @@ class Window:
         """One row."""
         fields = BATCH_HEADER.struct.unpack_from(self.headers, row * BATCH_HEADER.size)
         return Batch(int(self._positions[row]), *fields)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the window came without arrays, as those of large batches do."""
+        return isinstance(self._positions, list)
+
+    def plain_columns(self) -> dict[str, Sequence[int]]:
+        """All fields of BATCH_HEADER and `position`, without numpy: for windows of few, large batches."""
+        columns = zip(*BATCH_HEADER.struct.iter_unpack(self.headers), strict=True)
+        return {"position": self._positions, **dict(zip(_NAMES, columns, strict=True))}  # type: ignore[dict-item]
 
     def column(self, name: str) -> Ints:
         """A field of BATCH_HEADER (base_offset, max_timestamp, producer_id, crc, ...), int64."""
