@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
+    Shapes = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 _BLOCK_ROWS = 1 << 16  # rows whose shapes are looked at together: the more, the larger are the groups
 _CHUNK_ROWS = 1 << 14  # of these so many are filled at once: their lines stay in the second-level cache
@@ -90,6 +91,15 @@ class LineForm:
                 out += [self._line(row) for row in block]
         return b"".join(out)
 
+    def _one_by_one(self, rows: Iterable[Sequence[int | None]]) -> list[bytes]:
+        lines = []
+        for row in rows:
+            try:
+                lines.append(self._percent % tuple(row))
+            except TypeError:  # as above
+                lines.append(self._line(row))
+        return lines
+
     def _line(self, row: Sequence[int | None]) -> bytes:
         cells = map(_cell, self.columns, row)
         return b"".join(chain.from_iterable(zip(self.pieces, [*cells, b""], strict=True)))
@@ -117,23 +127,28 @@ class LineForm:
         order = key.argsort(kind="stable")
         ordered = key[order]
         cuts = [0, *((ordered[1:] != ordered[:-1]).nonzero()[0] + 1).tolist(), rows]
-        if (len(cuts) - 1) * _ROWS_A_GROUP > rows:
+        groups = [order[a:b] for a, b in pairwise(cuts)]
+        large = [group for group in groups if len(group) >= _ROWS_A_GROUP]
+        if 2 * sum(map(len, large)) < rows:
             yield self.plain(zip(*map(python_values, block), strict=True))
             return
-        yield self._scatter([order[a:b] for a, b in pairwise(cuts)], shapes, block, rows)
+        small = [group for group in groups if len(group) < _ROWS_A_GROUP]
+        yield self._scatter(large, np.concatenate(small) if small else order[:0], shapes, block)
 
     def _scatter(
         self,
         groups: list[npt.NDArray[np.intp]],
-        shapes: list[int | Integers],
+        rest: npt.NDArray[np.intp],
+        shapes: list[int | Shapes],
         block: list[Integers | Maybe],
-        rows: int,
     ) -> memoryview:
-        """Fill each group's lines and put them where their rows stand."""
+        """Fill each group's lines, make the rest's one by one, and put them all where their rows stand."""
         import numpy as np
 
-        lengths = np.empty(rows, np.int64)
         group_shapes = [[_shape_at(s, int(group[0])) for s in shapes] for group in groups]
+        rest_lines = self._one_by_one(zip(*(python_values(_part(c, rest)) for c in block), strict=True))
+        lengths = np.empty(len(_values(block[0])), np.int64)
+        lengths[rest] = np.array([len(line) for line in rest_lines], np.int64)
         for group, shape in zip(groups, group_shapes, strict=True):
             lengths[group] = self._length(shape)
         ends = lengths.cumsum()
@@ -146,6 +161,8 @@ class LineForm:
             # Seen as overlapping items of one line each, a byte apart, so that any place can be assigned to.
             places = np.ndarray(len(out) - width + 1, line_type, out.data, 0, (1,))
             places[starts[group]] = np.frombuffer(lines, line_type)
+        for start, line in zip(starts[rest].tolist(), rest_lines, strict=True):
+            out.data[start : start + len(line)] = line
         return out.data
 
     def _length(self, shapes: list[int]) -> int:
@@ -153,12 +170,11 @@ class LineForm:
         columns = (_width(column, shape) for column, shape in zip(self.columns, shapes, strict=True))
         return sum(map(len, self.pieces)) + sum(columns)
 
-    def _fill(self, shapes: Sequence[int | Integers], columns: list[Integers | Maybe], rows: int) -> memoryview:
+    def _fill(self, shapes: Sequence[int], columns: list[Integers | Maybe], rows: int) -> memoryview:
         """The lines of rows that all have one shape."""
         template = bytearray(self.pieces[0])
         stores: list[tuple[int, _Store]] = []  # with the byte where the number ends
         for spec, shape, values, piece in zip(self.columns, shapes, columns, self.pieces[1:], strict=True):
-            assert isinstance(shape, int)
             if isinstance(spec, Choice):
                 template += spec.texts[shape].ljust(spec.width)
             elif shape == _ABSENT:
@@ -236,8 +252,12 @@ def python_values(column: Integers | Maybe) -> list[int | None]:
     return [value if present else None for value, present in pairs]
 
 
+def _digits_of(number: int) -> int:
+    return len(str(number))
+
+
 def _shape_of(number: int) -> int:
-    return 2 * len(str(abs(number))) + (number < 0)
+    return 2 * _digits_of(abs(number)) + (number < 0)
 
 
 def _width(spec: Number | Choice, shape: int) -> int:
@@ -248,14 +268,14 @@ def _width(spec: Number | Choice, shape: int) -> int:
     return max(spec.width, len(spec.before) + (shape >> 1) + (shape & 1) + len(spec.after))
 
 
-def _shapes(spec: Number | Choice, column: Integers | Maybe) -> int | Integers:
+def _shapes(spec: Number | Choice, column: Integers | Maybe) -> int | Shapes:
     """The shape of every row's value: one int where all have the same, which the extremes tell, else an array."""
     import numpy as np
 
     values = _values(column)
     least, most = extremes(values)
     if isinstance(spec, Choice):
-        return least if least == most else values
+        return least if least == most else values.astype(np.uint16)
     if not isinstance(column, Maybe) or np.logical_and.reduce(column.present):
         if _shape_of(least) == _shape_of(most):
             return _shape_of(least)
@@ -264,33 +284,44 @@ def _shapes(spec: Number | Choice, column: Integers | Maybe) -> int | Integers:
         return _ABSENT
     else:
         present = column.present
-    shapes = 2 * _powers_of_ten().searchsorted(_magnitudes(values), side="right") + 2 + (values < 0)
+    magnitudes = _magnitudes(values)
+    shapes = (values < 0).astype(np.uint8)
+    fewest, largest = map(_digits_of, extremes(magnitudes))
+    shapes += np.uint8(2 * fewest)
+    for digits in range(fewest, largest):  # one comparison a width is quicker than a search a row
+        longer = (magnitudes >= np.uint64(10**digits)).view(np.uint8)
+        shapes += longer + longer
     if present is not None:
         shapes[~present] = _ABSENT
-    return shapes.astype(np.int64, copy=False)
+    return shapes
 
 
-def _shape_at(shape: int | Integers, row: int) -> int:
+def _shape_at(shape: int | Shapes, row: int) -> int:
     return shape if isinstance(shape, int) else int(shape[row])
 
 
-def _joint_key(shapes: list[Any]) -> Integers | None:
-    """One number a row, equal where all shapes are; None where no column's shape varies."""
+def _joint_key(shapes: list[Any]) -> Shapes | None:
+    """One number a row, equal where all shapes are; None where no column's shape varies. 16 bits sort in linear time.
+
+    There are fewer keys than rows, and these are at most _BLOCK_ROWS: numbered anew, they always fit.
+    """
     import numpy as np
 
-    key: Integers | None = None
+    key: Any = None
     span = 1
     for shape in shapes:
         most = int(np.maximum.reduce(shape)) + 1
-        if key is None:
-            key, span = shape, most
-            continue
-        if span * most >= 1 << 62:  # many columns: number the keys anew, so that they never overflow
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(np.maximum.reduce(key)) + 1
-        key = key * most + shape
+        key = shape.astype(np.uint32) if key is None else key * np.uint32(most) + shape
         span *= most
-    return key
+        if span > _BLOCK_ROWS:
+            if span <= _BLOCK_ROWS << 6:
+                seen = np.zeros(span, np.uint32)
+                seen[key] = 1
+                key = (seen.cumsum(dtype=np.uint32) - np.uint32(1))[key]
+            else:  # a choice of hundreds of texts
+                key = np.unique(key, return_inverse=True)[1].astype(np.uint32)
+            span = int(np.maximum.reduce(key)) + 1
+    return None if key is None else key.astype(np.uint16)
 
 
 def _magnitudes(values: Integers) -> npt.NDArray[np.uint64]:
@@ -334,14 +365,6 @@ def _store_digits(flat: Bytes, at: int, digits: int, numbers: npt.NDArray[np.uin
         numbers = upper
     places = np.ndarray(rows, tables[digits].dtype, flat.data, at, (length,))
     places[...] = tables[digits].take(numbers, mode="clip")
-
-
-@cache
-def _powers_of_ten() -> npt.NDArray[np.uint64]:
-    """10, 100, ... 10^18: a number has one digit more than there are of these at or below it."""
-    import numpy as np
-
-    return np.array([10**n for n in range(1, 19)], np.uint64)
 
 
 @cache
