@@ -172,10 +172,12 @@ class _PartitionCheck:
     def _segment(self, segment: Segment) -> None:
         file = segment.file(LOG)
         next_base = None if file is None or segment.state else self.surroundings.next_base_offset(segment.base_offset)
+        # What a KRaft snapshot holds was written anew, in the epoch of its making.
+        epochs = self.epochs if file is not None and not segment.state else []
         facts = LogFacts(
             base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
             next_base_offset=next_base,
-            epochs=tuple(zip(*self.epochs, strict=True)) if self.epochs and not segment.state else (),
+            epochs=tuple(zip(*epochs, strict=True)) if epochs else (),
             wanted=self._wanted(),
             future_ms=int(time.time() * 1000) + _DAY_MS,
             deep=self.options.level == DEEP,

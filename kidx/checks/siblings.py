@@ -1,13 +1,14 @@
-"""Which files a segment lacks, and which have no segment. From names alone."""
+"""Which files a segment lacks, and which have no segment. From names, and the size of a log without an index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kidx.checks.making import finding
+from kidx.errors import CannotRead
 from kidx.findings import Finding
 from kidx.logdir.names import LOG, OFFSET, SEGMENT_SUFFIX, TIME, TRANSACTION
-from kidx.logdir.tree import Partition
+from kidx.logdir.tree import DataFile, Partition, Segment
 
 _INDEXES = (OFFSET, TIME, TRANSACTION)
 
@@ -28,7 +29,7 @@ def check_siblings(partition: Partition) -> Iterator[Finding]:
             )
         elif not segment.state and log is not None and any_index:
             for kind in (OFFSET, TIME):
-                if kind not in segment.files:
+                if kind not in segment.files and not _is_made_later(partition, segment, log):
                     yield finding(
                         "KX502",
                         log.path,
@@ -41,3 +42,14 @@ def check_siblings(partition: Partition) -> Iterator[Finding]:
                     yield finding(
                         "KX501", orphan.path, "there is no .log beside this index", expected=SEGMENT_SUFFIX[LOG]
                     )
+
+
+def _is_made_later(partition: Partition, segment: Segment, log: DataFile) -> bool:
+    """Whether a broker has yet to make the indexes: of a new, empty active segment it does so when it first uses them.
+
+    So it is where retention has deleted all that a partition held (org.apache.kafka.storage.internals.log.LazyIndex).
+    """
+    try:
+        return segment is partition.active_segment and log.size() == 0
+    except CannotRead:
+        return False

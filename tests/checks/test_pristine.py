@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from kidx.checks.options import DEEP, QUICK, Options
 from kidx.checks.run import check_all
 from kidx.checks.targets import targets_of
-from tests.checks.conftest import check, grave
+from kidx.evidence import open_evidence
+from kidx.segments.walk import walk
+from tests import damage
+from tests.checks.conftest import NEWEST, check, grave
 from tests.support import KAFKA_SETS, STAGES
 
 STAGE_DIRS = [root / stage for root in KAFKA_SETS for stage in STAGES if (root / stage).is_dir()]
@@ -53,3 +57,25 @@ def test_forks_find_what_one_process_finds() -> None:
     one, two = (check_all(targets_of(paths), Options(jobs=jobs)) for jobs in (1, 2))
     assert one.findings == two.findings
     assert one.coverage == two.coverage
+
+
+def test_a_kraft_snapshot_has_an_epoch_of_its_own(tmp_path: Path) -> None:
+    """A later leader makes it of everything since offset 0, whatever epochs the records were written in."""
+    partition = Path(shutil.copytree(NEWEST / "clean/__cluster_metadata-0", tmp_path / "__cluster_metadata-0"))
+    snapshot = sorted(partition.glob("*.checkpoint"))[0]
+    with open_evidence(str(snapshot)) as evidence:
+        positions = [batch.position for batch in walk(evidence)]
+    for position in positions:
+        damage.set_header(snapshot, position, leader_epoch=7)
+    assert grave(check(partition)) == []
+
+
+def test_a_new_active_segment_has_no_index_yet(tmp_path: Path) -> None:
+    """Where retention has deleted everything, a broker leaves an empty log and a time index: it makes the rest late."""
+    partition = tmp_path / "plain-0"
+    partition.mkdir()
+    (partition / f"{1617:020d}.log").touch()
+    (partition / f"{1617:020d}.timeindex").write_bytes(bytes(12000))
+    assert grave(check(partition)) == []
+    (partition / f"{900:020d}.log").touch()
+    assert ("KX502", f"{partition}/{900:020d}.log") in [(f.rule, f.file) for f in grave(check(partition))]
