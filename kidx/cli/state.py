@@ -43,12 +43,15 @@ def command(
     from kidx.cli.state_tables import difference_table, fact_table, moment_of
     from kidx.errors import UsageError
     from kidx.logdir.tree import Partition
-    from kidx.state.replay import family_of, state_at
+    from kidx.state.replay import family_of, kinds_of, state_at
 
     if at and diff:
         raise UsageError("--at and --diff are two questions; ask them one after the other")
     directory = Partition(partition)
     family = family_of(directory, decoder)
+    unknown = sorted({*kinds} - {*kinds_of(family)})
+    if unknown:
+        raise UsageError(f"--kind {unknown[0]}: no such kind in this topic; choose {', '.join(kinds_of(family))}")
     states = [state_at(directory, family, moment_of(text)) for text in (diff or (at,))]
     if diff:
         table = difference_table(partition, states[0], states[1], kinds)

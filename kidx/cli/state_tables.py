@@ -8,7 +8,7 @@ from typing import Any
 from kidx.cli.targets import timestamp_ms
 from kidx.errors import UsageError
 from kidx.report.table import TEXT, TIMESTAMP, TREE, Column, Table
-from kidx.state.facts import Fact
+from kidx.state.facts import Fact, identity, order
 from kidx.state.replay import Moment, State
 
 _FACT_COLUMNS = (
@@ -45,7 +45,7 @@ def moment_of(text: str | None) -> Moment:
 
 
 def fact_table(path: str, state: State, kinds: Sequence[str]) -> Table:
-    """kidx.state.v1: a row a fact. Raises UsageError for a kind that is not there."""
+    """kidx.state.v1: a row a fact."""
     facts = _wanted(state.facts.sorted(), kinds)
     summary = {"partition": path, "records": state.records, "facts": len(facts), "problems": state.problems}
     return Table("kidx.state.v1", _FACT_COLUMNS, facts, summary)
@@ -63,14 +63,13 @@ def _wanted(facts: list[Fact], kinds: Sequence[str]) -> list[Fact]:
 
 
 def _differences(before: list[Fact], after: list[Fact]) -> Iterator[tuple[Any, ...]]:
-    old = {(fact.kind, repr(fact.key)): fact for fact in before}
-    new = {(fact.kind, repr(fact.key)): fact for fact in after}
-    for identity in sorted(old.keys() | new.keys(), key=lambda i: (i[0], i[1])):
-        was, now = old.get(identity), new.get(identity)
+    old = {(fact.kind, identity(fact.key)): fact for fact in before}
+    new = {(fact.kind, identity(fact.key)): fact for fact in after}
+    for either in sorted((old | new).values(), key=order):
+        which = (either.kind, identity(either.key))
+        was, now = old.get(which), new.get(which)
         if was is not None and now is not None and was.value == now.value:
             continue
-        shown = now or was
-        assert shown is not None
         change = "added" if was is None else "removed" if now is None else "changed"
         by = (None, None) if now is None else (now.offset, now.timestamp)  # nothing is kept of what removed a fact
-        yield (shown.kind, shown.key, change, was and was.value, now and now.value, *by)
+        yield (either.kind, either.key, change, was and was.value, now and now.value, *by)

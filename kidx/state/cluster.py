@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kidx.formats.records import Record
-from kidx.formats.schemas.topics import METADATA, decode_record
+from kidx.formats.schemas.topics import METADATA, decoder_of
 from kidx.state.facts import Fact, Facts
 
 Data = dict[str, Any]
@@ -18,6 +18,10 @@ _NO_LEADER_CHANGE = -2
 RESOURCE_TYPES = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
 _TOPIC_RESOURCE = 2
 SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+KINDS = (
+    "acl", "broker", "config", "controller", "delegation_token", "feature", "partition", "producer_ids", "quota",
+    "scram_user", "topic",
+)  # fmt: skip
 _MERGED = (
     "isr",
     "replicas",
@@ -35,14 +39,13 @@ class ClusterState:
     def __init__(self) -> None:
         self.facts, self.undecoded = Facts(), 0
         self._topic_names: dict[str, str] = {}  # by id
-        self._held: list[tuple[str, Data, int | None, int]] | None = (
-            None  # records of a metadata transaction that is open
-        )
+        self._decode = decoder_of(METADATA)
+        self._held: list[tuple[str, Data, int | None, int]] | None = None  # records of an open metadata transaction
 
     def replay(self, record: Record, *, in_snapshot: bool = False) -> None:
         """Take up a data record, of the log or of a snapshot."""
         offset = None if in_snapshot else record.offset
-        decoded = decode_record(METADATA, record.key, record.value)
+        decoded = self._decode(record.key, record.value)
         value = decoded.value
         if value is None or value.data is None or value.name is None:
             self.undecoded += 1

@@ -8,13 +8,14 @@ applies those that are newer than what is there, ABORT forgets them.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from kidx.formats.batches import Batch
 from kidx.formats.control import ABORT, COMMIT
 from kidx.formats.records import Record
-from kidx.formats.schemas.topics import TRANSACTION, decode_record
-from kidx.state.facts import Facts
+from kidx.formats.schemas.model import messages
+from kidx.formats.schemas.topics import TRANSACTION, decoder_of
+from kidx.state.facts import Fact, Facts
 
 _KINDS = {
     "OffsetCommit": "committed_offset",
@@ -28,37 +29,33 @@ TRANSACTION_STATES = (  # org.apache.kafka.coordinator.transaction.TransactionSt
 )  # fmt: skip
 
 
-class _Change(NamedTuple):
-    kind: str
-    key: dict[str, Any]
-    value: dict[str, Any] | None
-    offset: int
-    timestamp: int
-
-
 class CoordinatorState:
     """Replays a coordinator's topic. `undecoded` counts the records that said nothing that is understood."""
 
     def __init__(self, family: str) -> None:
         self.family, self.facts, self.undecoded = family, Facts(), 0
-        self._pending: dict[int, list[_Change]] = {}  # by producer: what waits for its transaction's marker
+        self._decode = decoder_of(family)
+        self._pending: dict[int, list[Fact]] = {}  # by producer: what waits for its transaction's marker
 
     def replay(self, batch: Batch, record: Record) -> None:
         """Take up a data record."""
-        decoded = decode_record(self.family, record.key, record.value)
+        decoded = self._decode(record.key, record.value)
         if decoded.problem or decoded.key.name is None or decoded.key.data is None:
             self.undecoded += 1
             return
         kind, value = kind_of(decoded.key.name), None if decoded.value is None else decoded.value.data
         if value is not None and self.family == TRANSACTION:
             value = {"state": _state_name(value["transactionStatus"]), **value}
-        change = _Change(kind, decoded.key.data, value, record.offset, record.timestamp)
-        if decoded.key.name == "ShareUpdate" and value is not None:
+        if value is None:
+            self._forget(kind, decoded.key.data)
+            return
+        change = Fact(kind, decoded.key.data, value, record.offset, record.timestamp)
+        if decoded.key.name == "ShareUpdate":
             self._update_share(change)
         elif batch.transactional:
             self._pending.setdefault(batch.producer_id, []).append(change)
         else:
-            self._apply(change)
+            self.facts.set(*change)
 
     def end_transaction(self, producer_id: int, marker: int) -> None:
         """Take up a transaction's marker."""
@@ -66,19 +63,18 @@ class CoordinatorState:
         if marker == COMMIT:
             for change in waiting:
                 there = self.facts.get(change.kind, change.key)
-                if there is None or (there.offset or 0) < change.offset:
-                    self._apply(change)
+                if there is None or (there.offset or 0) < (change.offset or 0):
+                    self.facts.set(*change)
 
-    def _apply(self, change: _Change) -> None:
-        if change.value is None:
-            self.facts.drop(change.kind, change.key)
-        else:
-            self.facts.set(change.kind, change.key, change.value, change.offset, change.timestamp)
+    def _forget(self, kind: str, key: dict[str, Any]) -> None:
+        """A tombstone counts at once, whoever writes it, and ends what waits for a marker, too."""
+        self.facts.drop(kind, key)
+        for producer, waiting in self._pending.items():
+            self._pending[producer] = [fact for fact in waiting if (fact.kind, fact.key) != (kind, key)]
 
-    def _update_share(self, change: _Change) -> None:
+    def _update_share(self, change: Fact) -> None:
         """A share partition's update: its batches replace those of the same range, and its numbers what was said."""
         there = self.facts.get("share_partition", change.key)
-        assert change.value is not None
         before = there.value if there else {}
         batches = {(b["firstOffset"], b["lastOffset"]): b for b in before.get("stateBatches", [])}
         batches |= {(b["firstOffset"], b["lastOffset"]): b for b in change.value["stateBatches"]}
@@ -86,6 +82,12 @@ class CoordinatorState:
         kept = [batches[span] for span in sorted(batches) if span[1] >= start]
         merged = {**before, **change.value, "startOffset": start, "stateBatches": kept}
         self.facts.set("share_partition", change.key, merged, change.offset, change.timestamp)
+
+
+def kinds_of(family: str) -> list[str]:
+    """Every kind of fact that a family's records can state."""
+    names = [m.name.removesuffix("Key") for m in messages().values() if (m.family, m.role) == (family, "key")]
+    return sorted({kind_of(name) for name in names} - {"share_update"})
 
 
 def kind_of(name: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
+
+_Identity = tuple[Any, ...]
 
 
 class Fact(NamedTuple):
@@ -24,36 +25,37 @@ class Facts:
     """Facts by kind and key. Records set and drop them; what is dropped leaves no trace."""
 
     def __init__(self) -> None:
-        self._by_key: dict[tuple[str, str], Fact] = {}
+        self._by_kind: dict[str, dict[_Identity, Fact]] = {}
 
     def set(self, kind: str, key: dict[str, Any], value: dict[str, Any], offset: int | None, timestamp: int) -> None:
         """Say something of a key, in the place of what was said before."""
-        self._by_key[kind, _identity(key)] = Fact(kind, key, value, offset, timestamp)
+        self._by_kind.setdefault(kind, {})[identity(key)] = Fact(kind, key, value, offset, timestamp)
 
     def get(self, kind: str, key: dict[str, Any]) -> Fact | None:
         """What is said of a key, None where nothing is."""
-        return self._by_key.get((kind, _identity(key)))
+        return self._by_kind.get(kind, {}).get(identity(key))
 
     def drop(self, kind: str, key: dict[str, Any]) -> None:
         """Forget a key; harmless where nothing is known of it."""
-        self._by_key.pop((kind, _identity(key)), None)
+        self._by_kind.get(kind, {}).pop(identity(key), None)
 
     def of_kind(self, kind: str) -> list[Fact]:
         """All facts of a kind."""
-        return [fact for (its_kind, _), fact in self._by_key.items() if its_kind == kind]
+        return list(self._by_kind.get(kind, {}).values())
 
     def sorted(self) -> list[Fact]:
         """All facts, by kind and key."""
-        return sorted(self._by_key.values(), key=lambda fact: (fact.kind, _sort_key(fact.key)))
+        return sorted((fact for facts in self._by_kind.values() for fact in facts.values()), key=order)
 
 
-def _identity(key: dict[str, Any]) -> str:
-    return json.dumps(key, sort_keys=True)
+def identity(key: dict[str, Any]) -> _Identity:
+    """What tells a key from others of its kind."""
+    return tuple(tuple(part.items()) if isinstance(part, dict) else part for part in key.values())
 
 
-def _sort_key(key: dict[str, Any]) -> list[tuple[int, int, str]]:
-    """Numbers as numbers, all else as text, nothing before everything."""
-    return [
+def order(fact: Fact) -> tuple[str, list[tuple[int, int, str]]]:
+    """By kind and key: numbers as numbers, all else as text, nothing before everything."""
+    return fact.kind, [
         (0, 0, "") if part is None else (1, part, "") if isinstance(part, int) else (2, 0, str(part))
-        for part in key.values()
+        for part in fact.key.values()
     ]

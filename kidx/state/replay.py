@@ -17,6 +17,7 @@ from kidx.logdir.names import LOG, METADATA_SNAPSHOT
 from kidx.logdir.tree import Partition
 from kidx.segments.records import read_records
 from kidx.segments.walk import END, PREALLOCATED, walk
+from kidx.state import cluster, coordinators
 from kidx.state.cluster import ClusterState
 from kidx.state.coordinators import CoordinatorState
 from kidx.state.facts import Facts
@@ -67,13 +68,18 @@ def family_of(partition: Partition, given: str | None = None) -> str:
     return family
 
 
+def kinds_of(family: str) -> list[str]:
+    """Every kind of fact that a family's records can state."""
+    return list(cluster.KINDS) if family == METADATA else coordinators.kinds_of(family)
+
+
 def state_at(partition: Partition, family: str, moment: Moment) -> State:
     """Replay a partition up to a moment. Raises CannotRead for a directory without logs or snapshots."""
     problems: list[str] = []
     if family == METADATA:
-        cluster = ClusterState()
-        count = _replay_cluster(partition, cluster, moment, problems)
-        return _finished(cluster, count, problems)
+        whole = ClusterState()
+        count = _replay_cluster(partition, whole, moment, problems)
+        return _finished(whole, count, problems)
     coordinator = CoordinatorState(family)
     count = 0
     if not partition.segments:
@@ -100,7 +106,7 @@ def _finished(replayer: _Replayer, records: int, problems: list[str]) -> State:
     return State(replayer.facts, records, problems)
 
 
-def _replay_cluster(partition: Partition, cluster: ClusterState, moment: Moment, problems: list[str]) -> int:
+def _replay_cluster(partition: Partition, whole: ClusterState, moment: Moment, problems: list[str]) -> int:
     """The newest snapshot that does not lie after the moment, then the log from its end."""
     start, count = 0, 0
     for end_offset, path in _snapshots(partition):
@@ -110,7 +116,7 @@ def _replay_cluster(partition: Partition, cluster: ClusterState, moment: Moment,
         if any(moment.reached(r) for r in records[-1:]) and moment.timestamp_ms is not None:
             continue
         for record in records:
-            cluster.replay(record, in_snapshot=True)
+            whole.replay(record, in_snapshot=True)
         start, count = end_offset, len(records)
         break
     else:
@@ -124,7 +130,7 @@ def _replay_cluster(partition: Partition, cluster: ClusterState, moment: Moment,
             break
         if not batch.control:
             count += 1
-            cluster.replay(record)
+            whole.replay(record)
     return count
 
 
