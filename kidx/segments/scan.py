@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
 
 NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache: smaller ones push little out
-_LENGTH_AND_CRC = Struct(">8xi5xI")  # of a v2 header
-_MAGIC_AT = 16
+_LENGTH_MAGIC_CRC = Struct(">8xi4xbI")  # of a v2 header
 DENSE_BYTES = 8192  # average batch size below which arrays and chained CRCs win over a plain loop
 _PLAIN_BUFFER_BYTES = 512 << 10
 _PLAIN_WINDOW_BATCHES = 1024
@@ -136,24 +135,42 @@ class _PlainReader:
         headers = bytearray()
         stop = min(self._end, start + _PLAIN_WINDOW_BYTES)
         while position < stop and len(positions) < most_batches:
+            position = self._batches_in_buffer(position, stop, most_batches, positions, headers, bad)
+            if position >= stop or len(positions) >= most_batches:
+                break
             remaining = self._end - position
             buffer, at = self.header_at(position, min(remaining, HEADER_BYTES))
-            if remaining >= HEADER_BYTES and buffer[at + _MAGIC_AT] == 2:  # nearly always; a Batch would take its time
-                length, crc = _LENGTH_AND_CRC.unpack_from(buffer, at)
-                size, magic, header = length + OVERHEAD_BYTES, 2, bytes(buffer[at : at + HEADER_BYTES])
-                if not HEADER_BYTES <= size <= remaining:
-                    break
-            elif fault_at(buffer, at, remaining):
+            if fault_at(buffer, at, remaining):
                 break
-            else:
-                batch = parse_batch(buffer, at, position)
-                size, magic, crc, header = batch.size, batch.magic, batch.crc, batch.header_bytes()
-            headers += header
-            if self._check_crc and self._crc(position, size, magic) != crc:
+            batch = parse_batch(buffer, at, position)
+            if self._check_crc and self._crc(position, batch.size, batch.magic) != batch.crc:
                 bad.append(len(positions))
+            headers += batch.header_bytes()
             positions.append(position)
-            position += size
+            position = batch.next_position
         return Window(start, position, positions, headers, bad if self._check_crc else None, None)
+
+    def _batches_in_buffer(
+        self, position: int, stop: int, most_batches: int, positions: list[int], headers: bytearray, bad: list[int]
+    ) -> int:
+        """Add v2 batches as long as the buffer holds them whole; where the next entry starts. This loop is the scan."""
+        buffer, first, filled = self._buffer, self._at, self._filled_to - self._at
+        if buffer is None or not self._check_crc or position < first:
+            return position
+        at, stop = position - first, min(stop - first, filled - HEADER_BYTES + 1)
+        head_of, room = _LENGTH_MAGIC_CRC.unpack_from, most_batches - len(positions)
+        while at < stop and room:
+            length, magic, crc = head_of(buffer, at)
+            end = at + length + OVERHEAD_BYTES
+            if magic != 2 or length < HEADER_BYTES - OVERHEAD_BYTES or end > filled:
+                break
+            if crc32c(buffer[at + CRC_START : end]) != crc:
+                bad.append(len(positions))
+            headers += buffer[at : at + HEADER_BYTES]
+            positions.append(at + first)
+            at = end
+            room -= 1
+        return at + first
 
     def header_at(self, position: int, length: int) -> tuple[memoryview, int]:
         """The buffer with `length` bytes from `position`, and where in it they are."""
@@ -168,8 +185,6 @@ class _PlainReader:
 
     def _crc(self, position: int, size: int, magic: int) -> int:
         """The CRC of the entry's protected bytes, the buffer refilled as it goes on."""
-        if magic == 2 and position + size <= self._filled_to and self._buffer is not None:
-            return crc32c(self._buffer[position - self._at + CRC_START : position - self._at + size])
         function = crc32c if magic == 2 else zlib.crc32
         at, end = position + (CRC_START if magic == 2 else LEGACY_CRC_START), position + size
         crc = 0
