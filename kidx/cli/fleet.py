@@ -21,6 +21,7 @@ def settings_of(
     out: str | None,
     report: str | None,
     entries: bool,
+    compaction: bool,
     fresh: bool,
     spark_log: str | None,
 ) -> Settings:
@@ -39,7 +40,7 @@ def settings_of(
     for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
-    return Settings(master, pairs, out, entries, fresh, spark_log)
+    return Settings(master, pairs, out, entries, compaction, fresh, spark_log)
 
 
 def keep_results(settings: Settings, scanned: Scanned, status: int, report: str | None) -> None:

@@ -31,6 +31,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--out", metavar="DIR", help="Keep results here (or at a URI), and next time read only what has changed.")
 @click.option("--report", type=click.Choice(["html"]), help="Write a page with pictures, too: DIR/report.html.")
 @click.option("--entries", is_flag=True, help="Write every index entry as Parquet below --out, too.")
+@click.option("--compaction", is_flag=True, help="Say what compaction would save, of every data topic.")
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever --out holds from before.")
 @click.option("--spark-log", type=click.Path(dir_okay=False), help="Where Spark's own log goes.  [default: nowhere]")
 @checking_options
@@ -44,6 +45,7 @@ def command(
     out: str | None,
     report: str | None,
     entries: bool,
+    compaction: bool,
     fresh: bool,
     spark_log: str | None,
     fail_level: str,
@@ -65,7 +67,7 @@ def command(
     from kidx.cli.fleet import FleetProgress, keep_results, settings_of
     from kidx.cli.verdict import print_verdict
 
-    settings = settings_of(master, config, out, report, entries, fresh, spark_log)
+    settings = settings_of(master, config, out, report, entries, compaction, fresh, spark_log)
     options = options_of(select, ignore, level, sample, live, base_offset)
     asked = paths_from(paths, from_file)
     from kidx.pipeline.scan import scan

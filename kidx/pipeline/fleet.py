@@ -14,6 +14,7 @@ from kidx.checks.catalogue import RULES
 from kidx.findings import ERROR, NOTE, WARNING, Finding
 from kidx.pages.geometry import PAGE_BYTES
 from kidx.pipeline.facts import SegmentFacts
+from kidx.pipeline.fleet_compaction import compaction_tables
 from kidx.pipeline.inventory import Place, place_of
 
 FleetRow = dict[str, Any]
@@ -25,6 +26,9 @@ TABLES = {
     "warm_sections": "kidx.fleet_warm_section.v1",
     "stalled_retention": "kidx.fleet_stalled_retention.v1",
     "replicas": "kidx.fleet_replicas.v1",
+    "compaction": "kidx.fleet_compaction.v1",
+    "compaction_topics": "kidx.fleet_compaction_topic.v1",
+    "cleaners": "kidx.fleet_cleaner.v1",
 }
 
 
@@ -39,9 +43,14 @@ class Fleet:
 
 
 def fleet_of(
-    segments: Sequence[SegmentFacts], findings: Iterable[Finding], replicas: list[FleetRow], now_ms: int
+    segments: Sequence[SegmentFacts],
+    findings: Iterable[Finding],
+    replicas: list[FleetRow],
+    now_ms: int,
+    compaction: Iterable[FleetRow] = (),
 ) -> Fleet:
-    """All tables. `replicas` is made in kidx.pipeline.scan, which can ask Spark for the first differing batch."""
+    """All tables. `replicas` (of comparing.compare_replicas) and `compaction` (of compaction.judge_compaction) are made
+    with Spark, in kidx.pipeline.scan."""
     found = list(findings)
     places = {s.directory: place_of(s.directory) for s in segments}
     places |= {d: place_of(d) for d in {f.file.rpartition("/")[0] or "." for f in found} - places.keys()}
@@ -56,6 +65,7 @@ def fleet_of(
             "warm_sections": _warm_sections(named),
             "stalled_retention": _stalled_retention(named, now_ms),
             "replicas": replicas,
+            **compaction_tables(compaction),
         }
     )
 

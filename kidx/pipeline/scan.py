@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kidx.checks.account import Checked
 from kidx.checks.options import Options
 from kidx.checks.run import add, finish, unreadable
+from kidx.pipeline.compaction import judge_compaction
 from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.entries import write_entries
 from kidx.pipeline.facts import SegmentFacts
@@ -34,6 +35,7 @@ class Settings:
     config: Mapping[str, str] = field(default_factory=dict)
     out: str | None = None
     entries: bool = False  # write index entries below `out`, too
+    compaction: bool = False  # take every data partition through a pass of the cleaner, too
     fresh: bool = False  # read everything again, whatever the manifest knows
     log_file: str | None = None
 
@@ -77,12 +79,17 @@ def scan(
         shared = [unit for unit in inventory.units if unit.replicas > 1]
         sums = {u.target.directory: buckets_of(rows[u.key]) for u in shared if u.key in rows}
         replicas = compare_replicas(sums, session)
+        now_ms = int(time.time() * 1000)
+        compaction: list[Row] = []
+        if settings.compaction:
+            progress("judging compaction", 0, 0)
+            compaction = judge_compaction(session, inventory.units, now_ms)
         if settings.entries and settings.out:
             progress("writing entries", 0, 0)
             Store(settings.out).write_table("entries.parquet", write_entries(session(), inventory.units, settings.out))
     if manifest and (pending or settings.fresh):
         manifest.finish(rows)
-    fleet = fleet_of(segments, checked.findings, replicas, int(time.time() * 1000))
+    fleet = fleet_of(segments, checked.findings, replicas, now_ms, compaction)
     read = sum(unit.bytes for unit in pending)
     return Scanned(checked, fleet, inventory, len(pending), read, time.monotonic() - started)
 

@@ -41,6 +41,7 @@ def fleet_page(
         _warm_sections(tables["warm_sections"]),
         _page_cache(tables["brokers"]),
         _stalled(tables["stalled_retention"]),
+        _compaction(tables["compaction_topics"], tables["compaction"], tables["cleaners"]),
         _health(tables["topics"]),
         _unchecked(summary),
     ]
@@ -174,6 +175,30 @@ def _stalled(rows: Rows) -> str:
         "long after. Bytes held:",
         _bars(sorted(bars, key=lambda bar: -bar[1][0][0]), size_text),
         _table(rows, ["topic", "partition", "broker", "segment", "largest_timestamp", "ahead_ms", "held_bytes"]),
+    )
+
+
+def _compaction(topics: Rows, partitions: Rows, brokers: Rows) -> str:
+    if not topics:
+        return ""
+    bars = [
+        (row["topic"], [(row["bytes_after"], "bar"), (row["bytes_saved"], "warning")])
+        for row in topics
+        if not row["keyless"] and row["bytes_before"]
+    ]
+    names = ["topic", "partitions", "checkpointed", "records", "keyless", "distinct_keys", "bytes_before"]
+    needs = ["broker", "smallest_dedupe_buffer_bytes", "expected_collision_rate", "neediest", "not_judged"]
+    failing = [row for row in partitions if row["why_not"]]
+    return _section(
+        "What compaction would save",
+        "One full pass of the cleaner over each topic, as if its cleanup.policy were compact, which files do not say: "
+        "bytes kept and bytes saved, the most saved first. Topics with keyless records cannot be compacted and are not "
+        "drawn; checkpointed ones have been before. Below: the dedupe buffer that cleans each of a broker's partitions "
+        "in one pass.",
+        _bars(bars, size_text),
+        _table(topics, [*names, "bytes_saved"]),
+        _table(brokers, needs),
+        _table(failing, ["topic", "partition", "broker", "why_not"]),
     )
 
 

@@ -45,9 +45,24 @@ def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
     for row in stalled[:_MOST_NAMED]:
         held = size_text(row["held_bytes"])
         yield "retention", f"{_name(row)} has a timestamp in the future in segment {row['segment']}: {held} are kept"
+    yield from _compaction(tables["compaction_topics"], tables["cleaners"])
     hidden = sum(max(0, len(rows) - _MOST_NAMED) for rows in (other, behind, stalled))
     if hidden:
         yield "", f"{hidden:,} more lines like these are in the tables that --out keeps"
+
+
+def _compaction(topics: Rows, brokers: Rows) -> Iterator[tuple[str, str]]:
+    """The topics that a cleaning would shrink most, and the memory it takes; nothing where nobody asked."""
+    shrinking = [row for row in topics if row["bytes_saved"] and not row["keyless"]]
+    if topics and not shrinking:
+        yield "compaction", "no topic whose records all have keys would shrink"
+    for row in shrinking[:_MOST_NAMED]:
+        saved, before = size_text(row["bytes_saved"]), size_text(row["bytes_before"])
+        yield "compaction", f"{row['topic']} would shrink by {saved} of {before}"
+    need = max(brokers, key=lambda row: int(row["smallest_dedupe_buffer_bytes"] or 0), default=None)
+    if need is not None and need["neediest"]:
+        size = size_text(need["smallest_dedupe_buffer_bytes"])
+        yield "", f"one pass takes a dedupe buffer of up to {size} ({need['neediest']} on {need['broker']})"
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from kidx.findings import Finding
 from kidx.logdir.tree import Partition
@@ -20,6 +21,16 @@ NOW = 1_800_000_000_000
 
 def facts(directory: str, base: int, *, active: bool = False, timestamp: int = 0, log: int = 1000) -> SegmentFacts:
     return SegmentFacts(directory, base, "", active, log, 80, 10, 5, 0, base + 99, base + 50, 4, timestamp)
+
+
+def judged(topic: str, *, before: int, after: int, why_not: str | None = None) -> dict[str, Any]:
+    """What a cleaning makes of a partition, as compaction.judge_compaction gives it."""
+    place = {"broker": "/b", "topic": topic, "partition": 0}
+    dropped = {"superseded": 3, "tombstone": 0, "aborted": 0, "keyless": 0, "control": 0}
+    sizes = {"records": 9, "kept": 6, "dropped": dropped, "bytes_before": before, "bytes_after": after}
+    dirty = {"first_dirty": 0, "first_uncleanable": 9, "checkpointed": True, "distinct_keys": 6, "ends_new": False}
+    told = sizes | dirty
+    return place | (dict.fromkeys(told) if why_not else told) | {"why_not": why_not}
 
 
 def finding(file: str, severity: str = "error", rule: str = "KX105") -> Finding:
@@ -74,7 +85,7 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
         }
     ]
     found = [finding("/b/<t>-0/x.index")]
-    fleet = fleet_of(segments, found, replicas, NOW)
+    fleet = fleet_of(segments, found, replicas, NOW, [judged("<t>", before=9, after=2)])
     summary = {
         "findings": {"error": 1, "warning": 0, "note": 0},
         "files": 1,
@@ -85,7 +96,7 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
         "skipped": [],
     }
     page = fleet_page(fleet.tables, found, summary, 1080)
-    assert "<t>" not in page and "&lt;t&gt;" in page and page.count("<svg") >= 4
+    assert "<t>" not in page and "&lt;t&gt;" in page and page.count("<svg") >= 5
     assert "prefers-color-scheme:dark" in page and "<script" not in page and "http-equiv" not in page
     assert "differs from offset 7 on" in page
     assert set(as_objects(fleet)) == set(TABLES)
@@ -95,7 +106,23 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "replicas    0 of 1 shared partitions agree" in lines
     assert "            <t>-0 differs from offset 7 on: /c" in lines
     assert "            <t>-0 lags: /c by 3 records" in lines
+    assert "compaction  <t> would shrink by 7 bytes of 9 bytes" in lines
     assert "retention   <t>-0 has a timestamp in the future in segment 0: 1,000 bytes are kept" in lines
+
+
+def test_compaction_is_summed_by_topic_and_names_the_neediest() -> None:
+    rows = [
+        judged("a", before=9, after=2),
+        judged("b", before=100, after=10),
+        judged("a", before=0, after=0, why_not="x"),
+    ]
+    tables = fleet_of([], [], [], NOW, rows)
+    b, a = tables["compaction_topics"]
+    assert (b["topic"], b["bytes_saved"]) == ("b", 90)
+    assert (a["topic"], a["bytes_saved"], a["partitions"], a["not_judged"]) == ("a", 7, 2, 1)
+    (cleaner,) = tables["cleaners"]
+    assert cleaner["smallest_dedupe_buffer_bytes"] == 8 * 24 and cleaner["neediest"] == "a-0"  # 7 entries at 0.9
+    assert [row["why_not"] for row in tables["compaction"]] == [None, None, "x"]
 
 
 def test_every_field_is_documented() -> None:
@@ -103,6 +130,7 @@ def test_every_field_is_documented() -> None:
     orders = [str(SET / "fleet" / f"broker-{n}" / "orders-0") for n in (1, 2)]
     replicas = compare_replicas({d: bucket_sums(Partition(d)) for d in orders}, lambda: None)  # type: ignore[arg-type]
     segments = [facts("/b/t-0", 0, active=True, timestamp=NOW + 10)]
-    for name, rows in fleet_of(segments, [finding("/b/t-0/x.index")], replicas, NOW).tables.items():
+    fleet = fleet_of(segments, [finding("/b/t-0/x.index")], replicas, NOW, [judged("t", before=9, after=2)])
+    for name, rows in fleet.tables.items():
         assert TABLES[name] in said and rows
         assert [field for field in rows[0] if f"`{field}`" not in said] == []
