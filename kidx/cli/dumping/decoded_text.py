@@ -15,12 +15,10 @@ def record_text(key: dict[str, Any] | None, value: dict[str, Any] | None, proble
     `OffsetCommit group=a topic=t partition=0 -> v3 offset=12 metadata=""`; a tombstone has `-> tombstone`. Records
     whose key only names the kind have no arrow: `TopicRecord v0 name=t topicId=...`.
     """
-    if problem is not None:
-        parts = [
-            f"{name}={part['bytes']}" for name, part in (("key", key), ("value", value)) if part and "bytes" in part
-        ]
-        return " ".join([_kind(key, value), "undecoded:", problem, *parts]).strip()
     about = _fields(key["data"]) if key and key["data"] else []
+    if problem is not None:
+        raw = [f"{name}={part['bytes']}" for name, part in (("key", key), ("value", value)) if part and "bytes" in part]
+        return " ".join([_kind(key, value), *about, "undecoded:", problem, *raw]).strip()
     if value is None:
         return " ".join([_kind(key, value), *about, "->", "tombstone"])
     version = [] if value["version"] is None else [f"v{value['version']}"]
