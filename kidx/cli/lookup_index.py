@@ -9,7 +9,7 @@ from kidx.cli import complain
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, Evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
@@ -123,7 +123,7 @@ def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[st
 
 
 def _entry(index: IndexReader, slot: int, pair: dict[str, Any]) -> dict[str, Any]:
-    return {"slot": slot, **pair, "relative_offset": pair["offset"] - index.base_offset}
+    return {"slot": slot, **pair, "relative_offset": absolute_offset(-index.base_offset, pair["offset"])}
 
 
 def _probe(index: IndexReader, slot: int, number: int, target: int, page_bytes: int) -> dict[str, Any]:

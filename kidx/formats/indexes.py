@@ -124,6 +124,11 @@ def extent_of(
     return Extent(0, slots * width, torn)
 
 
+def absolute_offset(base_offset: int, relative_offset: int) -> int:
+    """An entry's offset as Kafka's classes (and numpy's int64) have it: the sum of two Java longs wraps at 2^63."""
+    return (base_offset + relative_offset + 2**63) % 2**64 - 2**63
+
+
 def decode(
     index_format: IndexFormat, buffer: object, base_offset: int = 0, names: Collection[str] = ()
 ) -> dict[str, npt.NDArray[np.int64]]:

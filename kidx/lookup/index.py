@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, absolute_offset, decode, extent_of
 from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ class IndexReader:
         self.path, self.index_format, self.base_offset = evidence.path, index_format, base_offset
         self._evidence = evidence
         self._held: bytes | None = None
-        self._key_shift, self._value_shift = (base_offset, 0) if index_format is OFFSET_INDEX else (0, base_offset)
 
     @cached_property
     def extent(self) -> Extent:
@@ -58,7 +57,9 @@ class IndexReader:
             key, value = self.index_format.struct.unpack_from(self._held, slot * size)
         else:
             key, value = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
-        return key + self._key_shift, value + self._value_shift
+        if self.index_format is OFFSET_INDEX:
+            return absolute_offset(self.base_offset, key), value
+        return key, absolute_offset(self.base_offset, value)
 
     def column(self, by: str = KEY) -> npt.NDArray[np.int64]:
         """Every entry's key (or value) at once, shape (entries,)."""

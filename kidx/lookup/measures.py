@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, extent_of
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset, extent_of
 from kidx.lookup.search import first_warm_slot
 from kidx.pages.geometry import PAGE_BYTES
 
@@ -71,10 +71,10 @@ def _ends(evidence: Evidence, index_format: IndexFormat, entries: int, base_offs
     first = unpack(evidence.read(0, width))
     last = unpack(evidence.read((entries - 1) * width, width))
     if index_format is OFFSET_INDEX:
-        offset = (first[0] + base_offset, last[0] + base_offset)
+        offset = (absolute_offset(base_offset, first[0]), absolute_offset(base_offset, last[0]))
         return {"offset": offset, "position": (first[1], last[1]), "timestamp": none}
     if index_format is TIME_INDEX:
-        offset = (first[1] + base_offset, last[1] + base_offset)
+        offset = (absolute_offset(base_offset, first[1]), absolute_offset(base_offset, last[1]))
         return {"offset": offset, "position": none, "timestamp": (first[0], last[0])}
     return {"offset": (first[2], last[3]), "position": none, "timestamp": none}
 

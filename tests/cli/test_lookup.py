@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -193,3 +194,16 @@ def test_many_targets_are_answered_as_single_ones(by: str, bound: str) -> None:
     many = lookup(OFFSETS, "-", *options, stdin="".join(f"{n}\n" for n in targets)).rows
     few = [row for part in (targets[:1500], targets[1500:]) for row in lookup(OFFSETS, *part, *options).rows]
     assert many == few
+
+
+def test_offsets_past_the_largest_wrap_as_javas_do(tmp_path: Path) -> None:
+    """Few targets are searched entry by entry, many in arrays: both add as Kafka's classes do."""
+    base = 2**63 - 4
+    path = tmp_path / f"{base}.index".zfill(26)
+    path.write_bytes(b"".join(struct.pack(">ii", n, 10 * n) for n in (4, 5, 9)))
+    for targets in (["7"], ["7"] * 100):
+        for row in kidx("lookup", path, "--format", "jsonl", *targets).rows:
+            assert row["entry"] == {"slot": 2, "offset": -(2**63) + 5, "position": 90, "relative_offset": 9}
+    stat = kidx("stat", path, "--format", "jsonl").rows[0]
+    dumped = [row["offset"] for row in kidx("dump", path, "--format", "jsonl").rows]
+    assert (stat["first_offset"], stat["last_offset"]) == (dumped[0], dumped[-1]) == (-(2**63), -(2**63) + 5)
