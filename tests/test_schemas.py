@@ -27,6 +27,7 @@ version fields are only added. [schemas-trace.md](schemas-trace.md) tells the me
 | schema | fields | printed by |
 |---|---|---|
 """
+OFFSETS = "__consumer_offsets-0"
 TXN = "txn-0/00000000000000000113"
 COMMANDS = [
     f"dump {TXN}.index",
@@ -35,6 +36,9 @@ COMMANDS = [
     f"dump {TXN}.snapshot",
     f"dump {TXN}.log",
     f"dump --records {TXN}.log",
+    f"dump --decode {OFFSETS}/{0:020}.log",
+    f"state {OFFSETS}",
+    f"state {OFFSETS} --diff 0 2",
     "dump txn-0/leader-epoch-checkpoint",
     "dump txn-0/partition.metadata",
     "dump recovery-point-offset-checkpoint",

@@ -19,6 +19,7 @@ Examples:
   kidx dump --from 4118000 --producer-id 17 orders-3/00000000000004117222.log
   kidx dump --records --key order-4711 --iso orders-3/00000000000004117222.log
   kidx dump --records --redact --format jsonl orders-3/00000000000004117222.log
+  kidx dump --decode --from time:2026-11-17T10:00Z __consumer_offsets-17/00000000000000000000.log
   kidx dump --format kafka --print-data-log orders-3/00000000000004117222.log
   kidx dump --format jsonl --kind transaction_index /var/lib/kafka/data
   zstd -dc old.index.zst | kidx dump --kind offset_index --base-offset 4117222 -

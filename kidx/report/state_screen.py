@@ -14,6 +14,7 @@ from kidx.report.table import Table
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)
+_EMPTY = (None, "", [])  # a column of nothing else is left out
 
 
 def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None:
@@ -26,13 +27,17 @@ def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None
 
 
 def _lines(rows: list[dict[str, Any]], summary: Mapping[str, Any], iso: bool) -> Iterator[str]:
-    what = "differences" if "differences" in summary else "facts"
-    yield f"{plain(summary['partition'])}: {summary[what]:,} {what} from {summary['records']:,} records"
+    counted = [_count(summary[what], what) for what in ("facts", "differences") if what in summary]
+    yield f"{plain(summary['partition'])}: {counted[0]} from {_count(summary['records'], 'records')}"
     for kind, group in groupby(rows, key=lambda row: row["kind"]):
         facts = list(group)
         yield ""
         yield f"{kind}: {len(facts):,}"
         yield from _table([_flat(row, iso) for row in facts])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what if number != 1 else what[:-1]}"
 
 
 def _flat(row: Mapping[str, Any], iso: bool) -> dict[str, Any]:
@@ -52,7 +57,11 @@ def _flat(row: Mapping[str, Any], iso: bool) -> dict[str, Any]:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = [
+        name
+        for name in dict.fromkeys(n for row in rows for n in row)
+        if any(row.get(name) not in _EMPTY for row in rows)
+    ]
     cells = [[_cell(row.get(name)) for name in names] for row in rows]
     widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(names)]
     right = [all(isinstance(row.get(name), _NUMBERS) for row in rows) for name in names]

@@ -31,9 +31,9 @@ def test_the_screen(offsets: Path) -> None:
     assert ran.out.decode() == (
         f"{offsets}: 2 facts from 6 records\n\n"
         "committed_offset: 2\n"
-        "  group  topic  partition  offset  leaderEpoch  metadata  commitTimestamp  at offset        at time\n"
-        '  g      t              0       5           -1  ""                      0          0  1700000000000\n'
-        '  g      t             10      60           -1  ""                      0          5  1700000005000\n'
+        "  group  topic  partition  offset  leaderEpoch  commitTimestamp  at offset        at time\n"
+        "  g      t              0       5           -1                0          0  1700000000000\n"
+        "  g      t             10      60           -1                0          5  1700000005000\n"
     )
     assert (ran.status, ran.err) == (0, b"")
 
@@ -84,7 +84,7 @@ def test_what_changed_between_two_moments(offsets: Path) -> None:
     ]
     assert rows[0]["before"]["offset"] == 1 and rows[0]["after"] is None
     text = kidx_here("state", offsets, "--diff", "0", "1").out.decode()
-    assert "1 differences from 1 records" in text and "added" in text
+    assert "1 difference from 1 record" in text and "added" in text
 
 
 def test_kinds(tmp_path: Path) -> None:
