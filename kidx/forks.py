@@ -6,6 +6,7 @@ costs about a millisecond. Ctrl-C ends all of them.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import selectors
@@ -47,6 +48,7 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
     os.write(queue_in, b"".join(struct.pack("<I", task) for task in range(tasks)))
     os.close(queue_in)
     children: dict[int, int] = {}  # descriptor to read results from: process id
+    gc.freeze()  # collections in the children leave alone what they share, or each would get a copy of it
     try:
         for _ in range(jobs):
             results_out, results_in = os.pipe()
@@ -57,6 +59,7 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
             children[results_out] = pid
         yield from _collect(children, items, cuts)
     finally:
+        gc.unfreeze()
         os.close(queue_out)
         for descriptor, pid in children.items():
             os.close(descriptor)

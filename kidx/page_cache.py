@@ -7,13 +7,10 @@ after it, others stay. Before that the same comes from asking first, by mincore,
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import fcntl
-import mmap
 import os
 
-PAGE_BYTES = mmap.PAGESIZE
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _LARGEST_FOLIO_PAGES = (2 << 20) // PAGE_BYTES
 _RWF_DONTCACHE = 0x80  # linux/fs.h
 _REFUSALS = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
@@ -68,6 +65,9 @@ class NeutralReader:
 
 def mincore(fd: int, size: int) -> bytes:
     """One byte a page, bit 0 set where it is in memory; the file is mapped for it and never touched. Raises OSError."""
+    import ctypes  # here, for reading needs neither, and ctypes' import is a share of a short run
+    import mmap
+
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
@@ -91,6 +91,8 @@ def may_know(fd: int) -> bool:
     To its owner and to CAP_FOWNER, which is just who may open with O_NOATIME, as evidence does first; and to who may
     write to it.
     """
+    import fcntl
+
     if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOATIME:
         return True
     return os.access(f"/proc/self/fd/{fd}", os.W_OK, effective_ids=True)

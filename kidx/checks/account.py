@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kidx.findings import Coverage, Finding, Skipped
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Checked:
     """What a check found, what it covered, and one sentence for everything it could not read. Picklable.
 

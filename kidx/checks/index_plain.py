@@ -19,16 +19,20 @@ _spent = 0
 def healthy_columns(
     evidence: Evidence, index_format: IndexFormat, extent: Extent, base_offset: int, limit: int
 ) -> dict[str, array[int]] | None:
-    """The entries of an offset or time index as formats.indexes.decode_plain gives them, if they are as they should be.
+    """The entries of an offset or time index, every field and `offset`, absolute, if they are as they should be.
 
     None where arrays are to look at them: they are many, this process has seen many, or something is wrong with them.
     `limit` is the first relative offset that cannot be in this segment.
     """
     if not _worth_it(extent.entries):
         return None
-    columns = decode_plain(index_format, evidence.read(0, extent.entries * index_format.size), base_offset)
+    columns = decode_plain(index_format, evidence.read(0, extent.entries * index_format.size))
     healthy = _healthy_offsets if index_format is OFFSET_INDEX else _healthy_times
-    return columns if not extent.entries or healthy(columns, limit) else None
+    if extent.entries and not healthy(columns, limit):
+        return None
+    relative = columns["relative_offset"]
+    columns["offset"] = array("q", map(base_offset.__add__, relative)) if base_offset else relative
+    return columns
 
 
 def _worth_it(entries: int) -> bool:

@@ -20,7 +20,7 @@ _WORTH_FORKING_BYTES = 24 << 20  # below that a fork costs more than it saves
 _MOST_BROKEN_PLACES = 1000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LogChecked:
     """What a log holds, joined from its stretches. `end` is the byte where its batches end."""
 

@@ -11,7 +11,7 @@ from kidx.findings import Finding
 QUICK, DEFAULT, DEEP = "quick", "default", "deep"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sample:
     """Which logs to read: those whose name falls on `share` (from 1) of `shares`, or a percentage of them.
 
@@ -42,7 +42,7 @@ class Sample:
         return at % self.shares == self.share - 1 if self.shares else at % 10_000 < self.share * 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Options:
     """What to check and what to report.
 

@@ -43,7 +43,7 @@ class Index(NamedTuple):
     fields: Mapping[str, Numbers]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SegmentChecked:
     """What is known of a segment when it has been checked; `log` is None where its log was not read."""
 
@@ -160,7 +160,7 @@ def _sound_entries(
     evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent, found: list[Finding]
 ) -> tuple[Numbers | None, Mapping[str, Numbers]]:
     """Slots and fields of the entries that no finding is about; None where the rest is still out of order."""
-    if not extent.entries:
+    if index_format is TRANSACTION_INDEX and not extent.entries:
         return array("q"), decode_plain(index_format, b"")
     import numpy as np
 

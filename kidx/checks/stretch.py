@@ -60,7 +60,7 @@ class Named(NamedTuple):
     exact: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Stretch:
     """What a stretch of a log holds. `first_offset` and `last_offset` are None where it has no sound batch."""
 

@@ -6,13 +6,12 @@ LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties (a Java propert
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, NamedTuple
 
 from kidx.errors import WrongFormat
 
-_INTEGER = re.compile(r"-?\d{1,19}")
+_INTEGER = r"-?\d{1,19}"  # kept as text: where there is no such file, nothing is compiled
 
 
 class PartitionOffset(NamedTuple):
@@ -78,7 +77,7 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
     for number, line in enumerate(lines[2:], 3):
         fields = line.split()
         numbers = fields[1:] if width == 3 else fields
-        if len(fields) == width and all(_INTEGER.fullmatch(field) for field in numbers):
+        if len(fields) == width and all(re.fullmatch(_INTEGER, field) for field in numbers):
             rows.append((number, fields))
         else:
             problems.append(Problem(number, f"{line!r} is not '{layout}'"))
@@ -123,6 +122,8 @@ def parse_partition_metadata(data: bytes) -> dict[str, str]:
 
 def parse_quorum_state(data: bytes) -> dict[str, Any]:
     """The JSON object of KRaft's quorum-state. Raises WrongFormat where it is none."""
+    import json  # no other file here is JSON
+
     try:
         state = json.loads(data)
     except (ValueError, RecursionError):

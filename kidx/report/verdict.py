@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from shlex import quote
-from textwrap import wrap
 from typing import IO
 
 from kidx.findings import ERROR, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
@@ -116,6 +114,8 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
     if in_full and finding.severity != NOTE:
         lines += _wrapped("broker: ", finding.broker)
         if rule.mend:
+            from shlex import quote
+
             directory = quote(os.path.dirname(finding.file) or ".")
             lines += _wrapped("mend: ", rule.mend.replace("DIRECTORY", directory).replace("FIXED", "fixed/"))
     if in_full:
@@ -124,6 +124,8 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
 
 
 def _wrapped(label: str, text: str) -> list[str]:
+    from textwrap import wrap  # a clean bill of health needs none
+
     return wrap(
         label + plain(text),
         _WIDTH,
