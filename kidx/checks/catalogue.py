@@ -49,11 +49,12 @@ _INDEX_ALONE = (
         "Zeros lie where an entry should be, with entries after them",
         _LOADS_IT
         + "its binary search may land on the zeros, take a wrong turn there, and answer with an entry far too early or "
-        "too late; reading starts from the wrong place." + _TIERED,
+        "too late; reading starts from the wrong place. In a transaction index it reads each as a transaction of "
+        "producer 0, aborted at offset 0." + _TIERED,
         "Zeros at the end of an index are preallocation (KX110); zeros with entries after them are not: no append "
         "skips a slot. A page or sector was never written, or was lost: power loss, a snapshot of a disk in use, a "
-        "sparse copy. In a transaction index even zeros at the end are damage, for it is never preallocated; a "
-        "broker reads them as a transaction that was aborted at offset 0. " + _CONFIRM_BY_REBUILD,
+        "sparse copy. In a transaction index even zeros at the end are damage, for it is never preallocated. "
+        + _CONFIRM_BY_REBUILD,
         _REBUILD,
     ),
     Rule(

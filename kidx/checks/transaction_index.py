@@ -31,24 +31,63 @@ def check_transaction_index(evidence: Evidence, facts: IndexFacts, extent: Exten
     if evidence.size == 0:
         yield finding("KX114", evidence.path, "0 bytes: a broker creates this file with its first entry", found=0)
     yield from check_extent(evidence, TRANSACTION_INDEX, facts, extent)
+    zeros: tuple[int, int] | None = None  # a run of all-zero entries that may go on in the next chunk
     for start in range(0, extent.entries, _CHUNK_ENTRIES):
         first = max(0, start - 2)
         last = min(extent.entries, start + _CHUNK_ENTRIES + 2)
         fields = decode(TRANSACTION_INDEX, evidence.read(first * _WIDTH, (last - first) * _WIDTH))
         end = min(extent.entries, start + _CHUNK_ENTRIES)
-        for one in _check_entries(evidence.path, facts, fields, first):
+        zero = _all_zero(fields)
+        for begin, stop in _runs(zero, first):
+            if zeros and begin <= zeros[1]:
+                zeros = (zeros[0], max(zeros[1], stop))
+                continue
+            if zeros:
+                yield _zero_run(evidence.path, *zeros)
+            zeros = (begin, stop)
+        for one in _check_entries(evidence.path, facts, fields, first, zero):
             if one.slot is not None and start <= one.slot < end:
                 yield one
+    if zeros:
+        yield _zero_run(evidence.path, *zeros)
+
+
+def _all_zero(fields: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
+    import numpy as np
+
+    return ~np.logical_or.reduce([values != 0 for values in fields.values()])
+
+
+def _runs(mask: npt.NDArray[np.bool_], first: int) -> Iterator[tuple[int, int]]:
+    """Runs of True: first slot, slot after the last."""
+    import numpy as np
+
+    edges = np.diff(np.concatenate(([False], mask, [False])).astype(np.int8))
+    begins, stops = np.nonzero(edges == 1)[0] + first, np.nonzero(edges == -1)[0] + first
+    yield from zip(begins.tolist(), stops.tolist(), strict=True)
+
+
+def _zero_run(file: str, begin: int, stop: int) -> Finding:
+    count = stop - begin
+    return finding(
+        "KX102",
+        file,
+        f"{count:,} {'entry' if count == 1 else 'entries'} of nothing but zeros; this index is never preallocated",
+        span=(begin * _WIDTH, stop * _WIDTH),
+        slot=begin,
+        found=count,
+    )
 
 
 def _check_entries(
-    file: str, facts: IndexFacts, fields: dict[str, npt.NDArray[np.int64]], first: int
+    file: str, facts: IndexFacts, fields: dict[str, npt.NDArray[np.int64]], first: int, zero: npt.NDArray[np.bool_]
 ) -> Iterator[Finding]:
+    """Name what is wrong with the entries that are not all `zero`. Each slot gets one finding."""
     import numpy as np
 
     version, producer = fields["version"], fields["producer_id"]
     begins, ends, stable = fields["first_offset"], fields["last_offset"], fields["last_stable_offset"]
-    blamed = (version == 0) & (producer == 0) & (begins == 0) & (ends == 0) & (stable == 0)
+    blamed = zero.copy()
 
     def report(code: str, mask: npt.NDArray[np.bool_], said: str, name: str, bound: str | None) -> Iterator[Finding]:
         for index in np.nonzero(mask)[0].tolist():
@@ -66,7 +105,6 @@ def _check_entries(
                 found=entry[name],
             )
 
-    yield from report("KX102", blamed, "nothing but zeros; this index is never preallocated", "last_offset", None)
     odd = (version != 0) & ~blamed
     yield from report("KX115", odd, "its version is {version}; only version {wanted} exists", "version", "0")
     blamed |= odd

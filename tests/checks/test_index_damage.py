@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,15 @@ def test_a_hole_of_zeros_is_one_finding_even_across_chunks(tmp_path: Path) -> No
     (found,) = alone(bytes(data))
     assert (found.rule, found.slot, found.found) == ("KX102", 20_000, 70_000)
     assert (found.byte_start, found.byte_end) == (20_000 * 8, 90_000 * 8)
+
+
+def test_zeros_of_a_transaction_index_are_one_finding_even_across_chunks(tmp_path: Path) -> None:
+    """Nobody preallocates it; that many zeros come from a sparse copy, and one finding an entry would take minutes."""
+    path = tmp_path / f"{0:020d}.txnindex"
+    path.touch()
+    os.truncate(path, 34 * 1_000_000)
+    (found,) = grave(check(tmp_path))
+    assert (found.rule, found.slot, found.found, found.byte_end) == ("KX102", 0, 1_000_000, 34_000_000)
 
 
 @pytest.mark.parametrize("slot", [0, 1, 32_766, 32_767, 32_768, 32_769, 65_535, 65_536, 69_997])
