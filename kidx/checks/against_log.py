@@ -67,12 +67,12 @@ class OffsetEntries:
         for index in (np.nonzero(at_batch & ~fits)[0] + low).tolist():
             yield from self._later_batch(log, window, index, int(rows[index - low]))
 
-    def past_the_end(self, log_size: int) -> Iterator[Finding]:
-        """Findings for the entries that point at or past the end of the log."""
-        for index in range(bisect_left(self.positions, log_size), len(self.positions)):
+    def past_the_end(self, end: int) -> Iterator[Finding]:
+        """Findings for the entries that point at or past the end of the log, which is where its zero tail begins."""
+        for index in range(bisect_left(self.positions, end), len(self.positions)):
             position = int(self.positions[index])
-            said = f"says offset {self.offsets[index]} is at byte {position} of a log of {log_size} bytes"
-            yield self._finding("KX201", index, said, f"< {log_size}", position)
+            said = f"says offset {self.offsets[index]} is at byte {position} of a log of {end} bytes"
+            yield self._finding("KX201", index, said, f"< {end}", position)
 
     def _later_batch(self, log: Evidence, window: Window, index: int, row: int) -> Iterator[Finding]:
         """The entry's offset is not its batch's last: look for it in the batches up to the next entry."""

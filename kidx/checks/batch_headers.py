@@ -50,22 +50,32 @@ def wrong_crcs(path: str, window: Window) -> Iterator[Finding]:
         )
 
 
+def impossible(window: Window) -> Bools:
+    """Which batches' headers contradict themselves, (batches,). A marker stands alone, in a producer's transaction."""
+    span, count = window.column("last_offset_delta") + 1, window.column("record_count")
+    new, producer = window.column("magic") == 2, window.column("producer_id")
+    odd: Bools = (
+        (window.column("base_offset") < 0) | (span < 1) | (new & ((count < 0) | (count > span))) | (window.codec > ZSTD)
+    )
+    marker = window.control & (producer >= 0)
+    odd |= (window.transactional & (producer < 0)) | (marker & (~window.transactional | (span > 1)))
+    return odd
+
+
 def wrong_fields(path: str, facts: LogFacts, window: Window, good: Bools, first_offsets: Ints) -> Iterator[Finding]:
     """Batches whose counts or codec cannot be, or whose offsets cannot be in this segment."""
     import numpy as np
 
     base, last, count = window.column("base_offset"), window.last_offset, window.column("record_count")
-    new = window.column("magic") == 2
-    span = window.column("last_offset_delta") + 1
-    odd = (base < 0) | (span < 1) | (new & ((count < 0) | (count > span))) | (window.codec > ZSTD)
+    span, odd = window.column("last_offset_delta") + 1, impossible(window)
     for row in np.nonzero(odd & good)[0].tolist():
         yield of_batch(
             path,
             "KX307",
             window,
             row,
-            f"its header says base offset {base[row]}, last offset delta {span[row] - 1}, {count[row]} records and "
-            f"codec {window.codec[row]}, which cannot be",
+            f"its header says base offset {base[row]}, last offset delta {span[row] - 1}, {count[row]} records, "
+            f"codec {window.codec[row]}{_kind(window, row)}, which cannot be",
         )
     before = good & ~odd & (first_offsets < facts.base_offset)
     far = good & ~odd & (last - facts.base_offset > MAX_RELATIVE_OFFSET)
@@ -92,3 +102,9 @@ def wrong_fields(path: str, facts: LogFacts, window: Window, good: Bools, first_
             f"it holds offsets {first_offsets[row]} to {last[row]}; the segment's are {facts.base_offset}{end}",
             found=[int(first_offsets[row]), int(last[row])],
         )
+
+
+def _kind(window: Window, row: int) -> str:
+    """What a header says of transactions."""
+    words = [word for word, bits in (("transactional", window.transactional), ("control", window.control)) if bits[row]]
+    return f", {' and '.join(words)} of producer {window.column('producer_id')[row]}" if words else ""

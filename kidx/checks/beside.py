@@ -69,13 +69,23 @@ def compare_snapshot(
     snapshot: ProducerSnapshot,
     named: Mapping[int, Named],
     open_there: Mapping[int, int] | None,
+    log_end: int | None,
 ) -> Iterator[Finding]:
     """Findings where a sound snapshot and the log differ.
 
     `named` are the log's batches by the last offsets that snapshots name; one that is not there was deleted or
     compacted away, which proves nothing. `open_there` are the transactions open at the snapshot's offset by the log,
-    None where it does not tell.
+    None where it does not tell. `log_end` is the offset after the log's last one, None where that is not known.
     """
+    if log_end is not None and snapshot_offset > log_end:
+        yield finding(
+            "KX407",
+            path,
+            f"it is of offset {snapshot_offset}; the log ends with offset {log_end - 1}",
+            expected=f"<= {log_end}",
+            found=snapshot_offset,
+        )
+        return
     for number, producer in enumerate(snapshot.producers):
         at = HEADER_BYTES + number * PRODUCER_ENTRY.size
         span = (at, at + PRODUCER_ENTRY.size)

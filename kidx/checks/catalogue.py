@@ -433,7 +433,8 @@ _LOG = (
         ERROR,
         "A batch's header contradicts itself",
         "The header is believed: wrong counts make consumers fail or stop, an unknown codec cannot be inflated.",
-        "Number of records, last offset delta, base offset and codec must fit each other. The CRC holds, so the "
+        "Number of records, last offset delta, base offset and codec must fit each other; what is transactional has a "
+        "producer, and a transaction's marker is a batch of its own. The CRC holds, so the "
         "batch was written like this, by a broken client past a broker that did not validate it, or repaired by "
         "hand.",
     ),
@@ -445,7 +446,8 @@ _LOG = (
         "Brokers do not look into batches that they serve: consumers fail on it with every attempt. The log cleaner "
         "dies on it, and compaction of the whole disk stops until the broker is restarted (since 1.1: of this "
         "partition).",
-        "Found with --deep only. The CRC holds, so the batch was written like this: a broken client or compression "
+        "Found with --deep only, but for control batches, whose types are always looked at. The CRC holds, "
+        "so the batch was written like this: a broken client or compression "
         "library, or a tool that wrote the log.",
         "have consumers seek past the batch, or delete records up to it (kafka-delete-records)",
     ),
@@ -567,8 +569,9 @@ _STATE = (
         "batch (OutOfOrderSequenceException) or accept a duplicate; a wrong transaction holds the last stable offset "
         "back or lets it pass.",
         "A snapshot holds each producer's last batch and open transaction at its offset. It belongs to another log "
-        "or was changed; delete the partition's .snapshot files while the broker is stopped, and it reads the state "
-        "from the log.",
+        "or was changed, or the log's end was cut off behind a broker's back (a snapshot of an offset past the end: "
+        "recovery and truncation delete those); delete the partition's .snapshot files while the broker is stopped, "
+        "and it reads the state from the log.",
         "delete the .snapshot file of the stopped broker; it is rebuilt from the log",
     ),
 )

@@ -13,7 +13,7 @@ from kidx.checks.making import finding
 from kidx.checks.order import out_of_order
 from kidx.evidence import Evidence
 from kidx.findings import NOTE, Finding
-from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, Extent, IndexFormat, decode, extent_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +82,8 @@ def check_extent(evidence: Evidence, index_format: IndexFormat, facts: IndexFact
     end_of_entries = extent.entries * index_format.size
     if extent.zero_tail_bytes:
         severity, why = facts.zero_tail()
+        if index_format is TIME_INDEX and evidence.size == TIME_INDEX.size:
+            severity, why = NOTE, "or it is the entry of timestamp 0 at the segment's first offset"
         yield finding(
             "KX110",
             evidence.path,

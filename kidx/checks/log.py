@@ -18,6 +18,8 @@ from kidx.segments.walk import END, PREALLOCATED, TORN
 
 _WORTH_FORKING_BYTES = 24 << 20  # below that a fork costs more than it saves
 _MOST_BROKEN_PLACES = 1000
+_NOT_BELIEVED = ("KX301", "KX307")
+_NOT_AS_WRITTEN = (*_NOT_BELIEVED, "KX305", "KX308", "KX309", "KX310")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -38,6 +40,16 @@ class LogChecked:
     compacted: bool = False
     whole: bool = True  # no place was broken, so what is not there is missing
     end: int = 0
+
+    @property
+    def not_believed(self) -> list[int]:
+        """Where the batches stand whose headers are not to be believed."""
+        return [f.byte_start for f in self.findings if f.rule in _NOT_BELIEVED and f.byte_start is not None]
+
+    @property
+    def tells_transactions(self) -> bool:
+        """Whether every batch is what a broker wrote there, once and in order, so that markers can be replayed."""
+        return self.whole and not any(f.rule in _NOT_AS_WRITTEN for f in self.findings)
 
     @property
     def skipped_bytes(self) -> int:

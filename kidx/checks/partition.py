@@ -11,6 +11,7 @@ from functools import cached_property
 
 from kidx.checks.account import Checked
 from kidx.checks.beside import TEXT_KINDS, check_snapshot, check_text_file, compare_snapshot
+from kidx.checks.log import LogChecked
 from kidx.checks.making import bounded, finding
 from kidx.checks.options import DEEP, Options
 from kidx.checks.segment import SegmentChecked, cannot_read, check_lone_index, check_segment
@@ -23,12 +24,14 @@ from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
 from kidx.evidence import list_directory, must_exist, read_file
 from kidx.findings import Finding
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_offset_checkpoint
-from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState, parse_snapshot
+from kidx.formats.indexes import TRANSACTION_INDEX, decode
+from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
+    SEGMENT_SUFFIX,
     TRANSACTION,
     FileName,
     PartitionName,
@@ -183,6 +186,9 @@ class _PartitionCheck:
             deep=self.options.level == DEEP,
         )
         self.segments.append(check_segment(segment, self.surroundings, self.options, facts, self.done))
+        if self.options.live and epochs:  # a leader may have come since leader-epoch-checkpoint was read
+            newest = epochs[-1].epoch
+            self.done.findings = [f for f in self.done.findings if f.rule != "KX405" or f.found <= newest]
 
     def _wanted(self) -> list[int]:
         """The last offsets that producer snapshots name."""
@@ -227,56 +233,76 @@ class _PartitionCheck:
                 before = None
                 continue
             gaps = list(log.gaps)
-            if log.first_offset is not None and log.first_offset > base:
+            not_believed = log.not_believed
+            if log.first_offset is not None and log.first_offset > base and 0 not in not_believed:
                 gaps.insert(0, Gap(0, base, log.first_offset - 1))
             self.done.findings += bounded(_missing(path, gap) for gap in gaps)
             end = base if log.last_offset is None else log.last_offset + 1
-            before = end if log.whole else None
+            before = end if log.whole and max(not_believed, default=-1) <= log.last_position else None
 
     def _transactions(self) -> None:
         """Replay the markers of all segments in order, and hold indexes and snapshots against them."""
         living = self._living()
-        if not living or any(s.log is None for s in living):
+        if not living:
             return
-        start = living[0].segment.base_offset
-        known = {p.producer_id: p.current_txn_first_offset for p in self._producers_at(start)}
-        replay = Replay(
-            {} if start == 0 else {p: o for p, o in known.items() if o >= 0} if start in self.snapshots else None
-        )
-        whole = all(s.log is not None and s.log.whole for s in living)
+        end: int | None = living[0].segment.base_offset
+        replay = Replay()
+        if end == 0:
+            replay.learn({})
         open_at: dict[int, dict[int, int]] = {}
         named: dict[int, Named] = {}
         for checked in living:
-            if checked.log is None:
+            log, base = checked.log, checked.segment.base_offset
+            if end != base and not self.compacted:
+                replay.forget()
+            if not replay.complete and base in self.snapshots:
+                replay.learn(self._open_in_snapshot(base))
+            if log is None or not log.tells_transactions or (log.gaps and not self.compacted):
+                replay.forget()
+                end = None
                 continue
-            open_at[checked.segment.base_offset] = dict(replay.open)
-            aborted = replay.segment(checked.log.events)
+            if replay.complete:
+                open_at[base] = dict(replay.open)
+            aborted = replay.segment(log.events)
             index = checked.indexes.get(TRANSACTION)
-            entries = list(zip(*(v.tolist() for v in index.fields.values()), strict=True)) if index else []
-            slots = index.slots.tolist() if index is not None and index.slots is not None else []
-            if whole:
-                self.done.findings += bounded(
-                    compare_index(
-                        index.file.path if index else None,
-                        checked.segment.files[LOG].path,
-                        list(zip(slots, entries, strict=True)),
-                        aborted,
-                        compacted=self.compacted,
-                    )
+            self.done.findings += bounded(
+                compare_index(
+                    index.file.path if index else None,
+                    checked.segment.files[LOG].path,
+                    self._listed(checked, log),
+                    aborted,
+                    compacted=self.compacted,
                 )
-            named.update(checked.log.named)
-            if checked.log.last_offset is not None:
-                open_at[checked.log.last_offset + 1] = dict(replay.open)
-        if not whole:
-            return
+            )
+            named.update(log.named)
+            end = base if log.last_offset is None else log.last_offset + 1
+            if replay.complete:
+                open_at[end] = dict(replay.open)
         self.done.findings += open_transactions(living[-1].segment.files[LOG].path, replay)
-        tells = replay.complete and not self.compacted
         for offset, (file, snapshot) in self.snapshots.items():
-            there = open_at.get(offset) if tells else None
-            self.done.findings += bounded(compare_snapshot(file.path, offset, snapshot, named, there))
+            there = None if self.compacted else open_at.get(offset)
+            self.done.findings += bounded(compare_snapshot(file.path, offset, snapshot, named, there, end))
 
-    def _producers_at(self, offset: int) -> list[ProducerState]:
-        return self.snapshots[offset][1].producers if offset in self.snapshots else []
+    def _open_in_snapshot(self, offset: int) -> dict[int, int]:
+        """First offsets of the transactions open at an offset, by producer id, as the producer snapshot there says."""
+        producers = self.snapshots[offset][1].producers
+        return {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}
+
+    def _listed(self, checked: SegmentChecked, log: LogChecked) -> list[tuple[int, tuple[int, ...]]]:
+        """Slots and fields of a transaction index's entries.
+
+        A running broker may have written markers, and then their entries, between the reading of the index and the log.
+        """
+        index = checked.indexes.get(TRANSACTION)
+        entries: list[tuple[int, tuple[int, ...]]] = []
+        if index is not None and index.slots is not None:
+            rows = zip(*(values.tolist() for values in index.fields.values()), strict=True)
+            entries += zip(index.slots.tolist(), rows, strict=True)
+        if self.options.live and log.last_offset is not None:
+            path = checked.segment.files[LOG].path.removesuffix(SEGMENT_SUFFIX[LOG]) + SEGMENT_SUFFIX[TRANSACTION]
+            known = index.extent.entries if index is not None else 0
+            entries += [e for e in _entries_after(path, known) if e[1][3] <= log.last_offset]
+        return entries
 
 
 def _unknown(path: str) -> str:
@@ -313,3 +339,14 @@ def _missing(path: str, gap: Gap) -> Finding:
         expected=gap.first,
         found=gap.last + 1,
     )
+
+
+def _entries_after(path: str, count: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Slots and fields of the entries that a transaction index has got after its first `count`."""
+    try:
+        data = read_file(path, _SMALL_FILE_BYTES)
+    except KidxError:
+        return []
+    width = TRANSACTION_INDEX.size
+    fields = decode(TRANSACTION_INDEX, data[count * width : len(data) // width * width], 0)
+    return list(enumerate(zip(*(values.tolist() for values in fields.values()), strict=True), count))

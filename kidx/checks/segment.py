@@ -196,9 +196,9 @@ def _check_log(
     offsets, times = _offset_entries(checked), _time_entries(checked)
     try:
         with file.open() as log:
-            if offsets is not None:
-                done.findings += bounded(offsets.past_the_end(log.size))
             result = check_log(log, facts, offsets, times, options.jobs)
+            if offsets is not None:
+                done.findings += bounded(offsets.past_the_end(result.end if result.whole else log.size))
             if offsets is not None and result.whole:
                 result.findings += sparse(offsets, log, result.last_position)
             if log.changed() and not options.live:

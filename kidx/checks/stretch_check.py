@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.batch_epochs import check_epochs
-from kidx.checks.batch_headers import of_batch, wrong_crcs, wrong_fields
+from kidx.checks.batch_headers import impossible, of_batch, wrong_crcs, wrong_fields
 from kidx.checks.making import MAX_FINDINGS_OF_A_RULE
 from kidx.checks.quiet import pass_quietly
 from kidx.checks.stretch import Gap, LogFacts, Named, Stretch
@@ -75,9 +75,11 @@ class StretchCheck:
         self._add(wrong_crcs(self.log.path, window))
         self._add(wrong_fields(self.log.path, self.facts, window, good, first_offsets))
         seen.compacted |= _compacted(window, good)
-        self._offsets_follow(window, good, first_offsets)
+        sound = good & ~impossible(window)
+        self._offsets_follow(window, sound, first_offsets)
         self._add(check_epochs(self.log.path, self.facts, seen, window, good))
-        seen.events += self._events.of(window, good)
+        seen.events += self._events.of(window, sound)
+        self._add(self._events.unknown(window))
         self._producers(window, good, first_offsets)
         if self.offsets is not None:
             self._add(self.offsets.meet(self.log, window))
@@ -124,7 +126,7 @@ class StretchCheck:
         first, last = first_offsets[rows], window.last_offset[rows]
         before = np.empty_like(last)
         before[1:] = last[:-1]
-        before[0] = seen.last_offset if seen.last_offset is not None else first[0] - 1
+        before[0] = seen.last_offset if seen.last_offset is not None else int(first[0]) - 1
         trusted = np.ones(len(rows), bool)
         trusted[1:] = np.diff(rows) == 1
         trusted[0] = rows[0] == 0 and not self._after_bad

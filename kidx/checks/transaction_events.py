@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kidx.checks.batch_headers import of_batch
 from kidx.checks.stretch import TransactionEvent
 from kidx.evidence import Evidence
-from kidx.formats.control import control_type
+from kidx.findings import Finding
+from kidx.formats.control import control_type, type_name
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class TransactionEvents:
     def __init__(self, log: Evidence) -> None:
         self._log = log
         self._open: set[int] = set()  # producers that have a transaction open since the stretch began
+        self._unknown: list[tuple[int, int | None]] = []  # rows of control batches of no type that there is
 
     def of(self, window: Window, good: Bools) -> Iterator[TransactionEvent]:
         """The events of a window's sound batches."""
@@ -35,7 +38,7 @@ class TransactionEvents:
             return
         wanted = set(rows)
         for row, batch in enumerate(window.batches()):
-            if row not in wanted or batch.producer_id < 0:
+            if row not in wanted:
                 continue
             marker = None
             if window.control[row]:
@@ -43,9 +46,21 @@ class TransactionEvents:
                 if not records:  # the cleaner took the marker's record and left its header
                     continue
                 marker = control_type(records[0].key)
+                if marker is None or type_name(marker) == "UNKNOWN":
+                    self._unknown.append((row, marker))
+                    continue
+                if batch.producer_id < 0:  # KRaft's own
+                    continue
                 self._open.discard(batch.producer_id)
             elif batch.producer_id in self._open:
                 continue
             else:
                 self._open.add(batch.producer_id)
             yield TransactionEvent(batch.position, batch.producer_id, batch.base_offset, marker)
+
+    def unknown(self, window: Window) -> Iterator[Finding]:
+        """Findings about the window's control batches whose record is no control record."""
+        for row, marker in self._unknown:
+            said = "has no type in its key" if marker is None else f"is of type {marker}, which there is not"
+            yield of_batch(self._log.path, "KX308", window, row, f"its control record {said}", found=marker)
+        self._unknown.clear()

@@ -17,35 +17,60 @@ from kidx.formats.indexes import TRANSACTION_INDEX
 
 
 class Aborted(NamedTuple):
-    """An aborted transaction; `first_offset` and `last_stable_offset` are None where the log does not tell."""
+    """An aborted transaction; `first_offset` and `last_stable_offset` are None where the log does not tell.
+
+    `written`: the log has batches of it, so that its index lists it.
+    """
 
     producer_id: int
     first_offset: int | None
     last_offset: int
     last_stable_offset: int | None
+    written: bool
 
 
 class Replay:
-    """The open transactions while a partition's segments go by in order; `complete` whether all of them are known."""
+    """The open transactions while a partition's segments go by in order.
 
-    def __init__(self, open_transactions: dict[int, int] | None) -> None:
-        """`open_transactions`: first offsets by producer id, at the log's start; None where nobody knows."""
-        self.complete = open_transactions is not None
-        self.open = dict(open_transactions or {})
-        self.opened_at: dict[int, int] = {}
+    `complete` is whether all of them are known. Where that is not so (the log does not begin at offset 0, or a piece of
+    it cannot be believed), what a producer's batches belong to is known from its next marker on.
+    """
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.open: dict[int, int] = {}
+        self._met: set[int] = set()  # producers whose marker has gone by
+        self._begun_before: dict[int, int] = {}  # first offset seen of transactions that may have begun earlier
+
+    def learn(self, open_transactions: dict[int, int]) -> None:
+        """Begin where these are open: first offsets by producer id."""
+        self.complete, self.open = True, dict(open_transactions)
+        self._met, self._begun_before = set(), {}
+
+    def forget(self) -> None:
+        """Begin where nobody knows what is open."""
+        self.learn({})
+        self.complete = False
 
     def segment(self, events: Sequence[TransactionEvent]) -> list[Aborted]:
-        """Let a segment's events go by; its ABORT markers, of which its index lists those with a start."""
+        """Let a segment's events go by; its ABORT markers, of which its index lists those with batches."""
         aborted = []
         for event in events:
             if event.marker is None:
-                self.open.setdefault(event.producer_id, event.offset)
+                known = self.complete or event.producer_id in self._met
+                (self.open if known else self._begun_before).setdefault(event.producer_id, event.offset)
             elif event.marker in (ABORT, COMMIT):
                 first = self.open.pop(event.producer_id, None)
+                written = self._begun_before.pop(event.producer_id, first) is not None
+                self._met.add(event.producer_id)
                 if event.marker == ABORT:
                     stable = min(self.open.values(), default=event.offset + 1) if self.complete else None
-                    aborted.append(Aborted(event.producer_id, first, event.offset, stable))
+                    aborted.append(Aborted(event.producer_id, first, event.offset, stable, written))
         return aborted
+
+    def still_open(self) -> list[tuple[int, int]]:
+        """First offsets seen, and producer ids, of the transactions that no marker has ended."""
+        return sorted((first, producer) for producer, first in {**self._begun_before, **self.open}.items())
 
 
 def compare_index(
@@ -94,7 +119,7 @@ def compare_index(
     if compacted:
         return
     for there in aborted:
-        if there.last_offset not in listed and there.first_offset is not None:
+        if there.last_offset not in listed and there.written:
             yield finding(
                 "KX401",
                 index_path or log_path,
@@ -106,7 +131,7 @@ def compare_index(
 
 def open_transactions(log_path: str, replay: Replay) -> Iterator[Finding]:
     """Notes about transactions that no marker ends."""
-    for producer, first in sorted(replay.open.items(), key=lambda item: item[1]):
+    for first, producer in replay.still_open():
         yield finding(
             "KX403",
             log_path,
