@@ -96,15 +96,15 @@ class Broker:
         self._client: Program | None = None
         self._starts = 0
         ports = _free_ports(2)
-        self._server = f"127.0.0.1:{ports[0]}"
+        self.server = f"127.0.0.1:{ports[0]}"
         settings = {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{ports[1]}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "listeners": f"PLAINTEXT://{self._server},CONTROLLER://127.0.0.1:{ports[1]}",
-            "advertised.listeners": f"PLAINTEXT://{self._server}",
+            "listeners": f"PLAINTEXT://{self.server},CONTROLLER://127.0.0.1:{ports[1]}",
+            "advertised.listeners": f"PLAINTEXT://{self.server}",
             "log.dirs": self.data,
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 1,
@@ -128,7 +128,7 @@ class Broker:
         with self._log_file.open("wb") as log:
             command = [*_JAVA, "-Xmx600m", "-cp", jars, "kafka.Kafka", str(self._settings)]
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-        self._client = Program(HERE / "KafkaClient.java", self._server, version=self.version)
+        self._client = Program(HERE / "KafkaClient.java", self.server, version=self.version)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
