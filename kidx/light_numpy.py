@@ -3,8 +3,8 @@
 `import numpy` runs some 150 modules (linear algebra, documentation strings, typing, inspect) and takes longer than it
 takes to format a million index entries: about half of `kidx dump`'s time on a full index. Arrays, dtypes and ufuncs
 all live in one C extension, which is there in a quarter of that. Within `light_numpy()`, `import numpy` gives a module
-that has what this extension has, and brings the whole of numpy when something else is asked of it. Afterwards `import
-numpy` is numpy's own again. Where the extension cannot be had this way (another numpy than is known here) nothing is
+that has what this extension has, and brings the whole of numpy when something else is asked of it (repr() of an array
+cannot be asked: numpy asks back while it starts). Afterwards `import numpy` is numpy's own again. Where the extension cannot be had this way (another numpy than is known here) nothing is
 lost: numpy is imported as usual.
 """
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -56,13 +56,37 @@ def _load() -> None:
     root = spec.submodule_search_locations[0]
     numpy.__path__, core.__path__ = [root], [os.path.join(root, "_core")]
     sys.modules.update(zip(_PACKAGES, (numpy, core), strict=True))
+    sys.meta_path.insert(0, _Finder())
     os.putenv("OPENBLAS_MAIN_FREE", "1")  # as numpy does: the linear algebra shall not bind this process to a CPU
     extension = import_module(_EXTENSION)
     os.unsetenv("OPENBLAS_MAIN_FREE")
     types = {name: kind for name, info in extension.typeinfo.items() if (kind := getattr(info, "type", None))}
     extension.set_typeDict(types)  # so that dtype("bool") is understood
     vars(numpy).update({name: value for name, value in vars(extension).items() if not name.startswith("_")})
-    vars(numpy).update(types)
+    vars(numpy).update(types, _core=core, _NoValue=import_module("numpy._globals")._NoValue)
+
+
+class _Finder:
+    """Finds numpy's packages as usual, and tells the new ones of their modules that are loaded already."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in _PACKAGES:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader.create_module = _with_loaded_modules  # type: ignore[method-assign]
+        return spec
+
+
+def _with_loaded_modules(spec: ModuleSpec) -> ModuleType:
+    package = ModuleType(spec.name)
+    for name, module in sys.modules.items():
+        above, _, below = name.rpartition(".")
+        if above == spec.name:
+            setattr(package, below, module)
+    return package
 
 
 def _forget() -> None:

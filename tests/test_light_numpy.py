@@ -1,0 +1,85 @@
+"""numpy's core alone is numpy as far as it goes, and leaves numpy as it is. Each in a process that has none yet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEFORE = "import sys\nimport kidx.light_numpy\nfrom kidx.light_numpy import light_numpy\n"
+# A dozen things of numpy's Python side, and arrays that were made before it was there.
+WHOLE = """
+import numpy as np
+assert 'numpy.linalg' in sys.modules and np.__version__ and np._core.multiarray
+assert np.diff(a).tolist() == [1, 1] and np.linalg.norm(a) > 2 and isinstance(a, np.ndarray) and a.mean() == 1
+assert type(a.max()) is np.int64 and repr(a) == 'array([0, 1, 2])' and np.random.default_rng(1).integers(1) == 0
+import pickle
+assert (pickle.loads(pickle.dumps(a)) == a).all()
+try:
+    a.sum(axis=3)
+except np.exceptions.AxisError:
+    print('good')
+"""
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", BEFORE + code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_core_comes_alone_and_numpy_comes_afterwards() -> None:
+    code = """
+with light_numpy():
+    import numpy as np
+    a = np.arange(3)
+    assert a.astype(np.uint16).tolist() == [0, 1, 2] and np.dtype('bool') and np.maximum.reduce(a) == 2
+    assert 'numpy.linalg' not in sys.modules
+"""
+    assert run(code + WHOLE) == "good\n"
+
+
+@pytest.mark.parametrize("asked", ["np.diff(a)", "np.linalg.norm(a)", "np.unique(a)", "a.max()", "a.any()"])
+def test_what_the_core_lacks_numpy_has(asked: str) -> None:
+    code = f"""
+with light_numpy():
+    import numpy as np
+    a = np.arange(3)
+    {asked}
+"""
+    assert run(code + WHOLE) == "good\n"
+
+
+def test_another_numpy_is_imported_as_usual() -> None:
+    code = """
+kidx.light_numpy._EXTENSION = 'numpy._core._elsewhere'
+with light_numpy():
+    import numpy as np
+    a = np.arange(3)
+"""
+    assert run(code + WHOLE) == "good\n"
+
+
+def test_numpy_that_is_there_already_is_left_alone() -> None:
+    code = """
+import numpy
+with light_numpy():
+    import numpy as np
+    assert np is numpy
+    a = np.arange(3)
+assert sys.modules['numpy'] is numpy
+"""
+    assert run(code + WHOLE) == "good\n"
+
+
+def test_no_numpy_is_said_as_ever() -> None:
+    code = """
+sys.path[:] = []
+with light_numpy():
+    try:
+        import numpy
+    except ModuleNotFoundError as e:
+        print(e.name)
+"""
+    assert run(code) == "numpy\n"
