@@ -42,7 +42,7 @@ from kidx.logdir.tree import DataFile, Partition, Segment
 
 __all__ = ["Checked", "check_partition", "check_target"]
 
-_DAY_MS = 86_400_000
+FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
 _COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 _SMALL_FILE_BYTES = 64 << 20
 _MARKS = ("clean_shutdown_mark", "lock")  # nothing is in them to check
@@ -182,7 +182,7 @@ class _PartitionCheck:
             next_base_offset=next_base,
             epochs=tuple(zip(*epochs, strict=True)) if epochs else (),
             wanted=self._wanted(),
-            future_ms=int(time.time() * 1000) + _DAY_MS,
+            future_ms=int(time.time() * 1000) + FUTURE_MS,
             deep=self.options.level == DEEP,
         )
         self.segments.append(check_segment(segment, self.surroundings, self.options, facts, self.done))

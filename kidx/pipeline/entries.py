@@ -2,13 +2,14 @@
 
 Each piece becomes a file entries/KIND/NAME.parquet below --out; the name is a digest of the piece, so that a task that
 is run again writes the same file, and a passing name keeps half a file from ever being seen. What comes back is a row
-for each file: entries.parquet, the manifest of the entries.
+for each file: entries.parquet, the manifest of the entries. With its help the next scan writes only what has changed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from kidx.evidence import absolute
 from kidx.pipeline.filters import Conditions
 from kidx.pipeline.inventory import Unit
 from kidx.pipeline.pieces import Piece, find_pieces, packed
-from kidx.pipeline.results import shield, unshield
+from kidx.pipeline.results import Row, shield, unshield
 from kidx.pipeline.rows import read_piece
 from kidx.pipeline.schemas import INDEX_KINDS, schema_of
 from kidx.pipeline.store import Store
@@ -28,7 +29,8 @@ from kidx.pipeline.waves import GROUP_BYTES, spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ASKED = pa.schema([("group", pa.int32()), ("kind", pa.string()), ("piece", pa.string())])
+_ASKED = pa.schema([("group", pa.int32()), ("kind", pa.string()), ("piece", pa.string()), ("mark", pa.string())])
+MANIFEST = "entries.parquet"
 WRITTEN = pa.schema(
     [
         ("kind", pa.string()),
@@ -36,27 +38,62 @@ WRITTEN = pa.schema(
         ("parquet", pa.string()),  # its path below --out, null where the file could not be read
         ("rows", pa.int64()),
         ("why", pa.string()),
+        ("mark", pa.string()),  # of the unit it belongs to: see inventory.Unit
     ]
 )
 
 
-def write_entries(spark: SparkSession, units: Iterable[Unit], out: str) -> pa.Table:
-    """Write the entries of all indexes of whole-directory units; the manifest, a row of WRITTEN for each file."""
-    directories = [absolute(unit.target.directory) for unit in units if unit.target.names is None]
-    groups = [(kind, group) for kind in INDEX_KINDS for group in packed(_pieces(kind, directories), GROUP_BYTES)]
+def write_entries(session: Callable[[], SparkSession], units: Iterable[Unit], out: str, *, fresh: bool = False) -> None:
+    """Write the entries of all indexes of whole-directory units, and the manifest, a row of WRITTEN for each file.
+
+    Units with the mark that the last manifest has for all their files are left as they are, unless `fresh`.
+    """
+    store = Store(out)
+    marks = {absolute(unit.target.directory): unit.mark for unit in units if unit.target.names is None}
+    earlier = _earlier(store)
+    kept = [] if fresh else _still_good(earlier, marks)
+    changed = marks.keys() - {_directory(row) for row in kept}
+    rows = kept + _written(session, {d: marks[d] for d in sorted(changed)}, out)
+    for gone in {row["parquet"] for row in earlier} - {row["parquet"] for row in rows} - {None}:
+        store.delete(gone)
+    rows.sort(key=lambda row: str(row["file"]))
+    store.write_table(MANIFEST, pa.Table.from_pylist(rows, schema=WRITTEN))
+
+
+def _earlier(store: Store) -> list[Row]:
+    table = store.table(MANIFEST)
+    return table.to_pylist() if table is not None and table.schema.names == WRITTEN.names else []
+
+
+def _still_good(earlier: Iterable[Row], marks: Mapping[str, str]) -> list[Row]:
+    """The rows of directories all of whose files were written with the mark that the directory has now."""
+    by_directory: dict[str, list[Row]] = defaultdict(list)
+    for row in earlier:
+        by_directory[_directory(row)].append(row)
+    good = (d for d, rows in by_directory.items() if all(r["parquet"] and r["mark"] == marks.get(d) for r in rows))
+    return [row for directory in good for row in by_directory[directory]]
+
+
+def _directory(row: Row) -> str:
+    return unshield(row["file"]).rpartition("/")[0]
+
+
+def _written(session: Callable[[], SparkSession], marks: Mapping[str, str], out: str) -> list[Row]:
+    groups = [(kind, group) for kind in INDEX_KINDS for group in packed(_pieces(kind, marks), GROUP_BYTES)]
     if not groups:
-        return WRITTEN.empty_table()
-    rows = [
-        {"group": number, "kind": kind, "piece": _said(piece)}
+        return []
+    asked = [
+        {"group": number, "kind": kind, "piece": _said(piece), "mark": marks[piece.path.rpartition("/")[0]]}
         for number, (kind, group) in enumerate(groups)
         for piece in group
     ]
-    sent = spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ASKED))
+    sent = session().createDataFrame(pa.Table.from_pylist(asked, schema=_ASKED))
     placed = sent.repartitionById(len(groups), "group")
-    return placed.mapInArrow(_Writer(out), spark_schema(WRITTEN)).toArrow().sort_by("file")
+    rows: list[Row] = placed.mapInArrow(_Writer(out), spark_schema(WRITTEN)).toArrow().to_pylist()
+    return rows
 
 
-def _pieces(kind: str, directories: Sequence[str]) -> list[Piece]:
+def _pieces(kind: str, directories: Iterable[str]) -> list[Piece]:
     """The pieces of one kind, directory by directory: whole trees would come in twice."""
     found: list[Piece] = []
     for directory in directories:
@@ -81,7 +118,10 @@ class _Writer:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         store = Store(self.out)
         for batch in batches:
-            rows = [write_piece(store, row["kind"], _piece(row["piece"])) for row in batch.to_pylist()]
+            rows = [
+                write_piece(store, row["kind"], _piece(row["piece"])) | {"mark": row["mark"]}
+                for row in batch.to_pylist()
+            ]
             yield pa.RecordBatch.from_pylist(rows, schema=WRITTEN)
 
 

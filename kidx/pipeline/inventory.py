@@ -12,10 +12,10 @@ from kidx import __version__
 from kidx.checks.options import Options
 from kidx.checks.targets import Target, targets_of
 from kidx.errors import KidxError
-from kidx.evidence import absolute, exists, is_uri, list_directory
+from kidx.evidence import absolute, list_directory
 from kidx.logdir.names import parse_file_name, parse_partition_name
+from kidx.pipeline.above import LogDirs
 
-LOG_DIR_MARKS = ("meta.properties", "recovery-point-offset-checkpoint", ".kafka_cleanshutdown")
 COST_PER_FILE_BYTES = 64 << 10  # opening and decoding a small file costs about as much as reading this many bytes
 
 
@@ -24,7 +24,7 @@ class Unit:
     """What one call of check_target checks: a directory, or some files of one.
 
     `bytes` and `files` count its data files. `mark` is a digest of everything the answer depends on: names, sizes and
-    modification times, of the log dir's own files too, the options, and kidx's version.
+    modification times, what the log dir says of it, the options, and kidx's version.
     """
 
     target: Target
@@ -93,15 +93,12 @@ def place_of(directory: str) -> Place:
 def discover(paths: Iterable[str], options: Options) -> Inventory:
     """List what `paths` stand for; nothing is opened. Units know how many brokers have their topic and partition."""
     found = Inventory()
-    above: dict[str, str] = {}
+    above = LogDirs()
     for target in targets_of(paths):
         if isinstance(target, KidxError):
             found.unlisted.append(str(target))
             continue
-        log_dir = os.path.dirname(absolute(target.directory))
-        if log_dir not in above:
-            above[log_dir] = _state_of_log_dir(log_dir)
-        found.units.append(_unit(target, options, above[log_dir]))
+        found.units.append(_unit(target, options, above.said_of(target.directory)))
     brokers: dict[tuple[str | None, int | None], int] = {}
     for unit in found.units:
         named = (unit.place.topic, unit.place.partition)
@@ -142,22 +139,6 @@ def _unit(target: Target, options: Options, above: str) -> Unit:
 def _said(options: Options) -> str:
     rules = None if options.rules is None else sorted(options.rules)
     return repr({name: getattr(options, name) for name in options.__slots__} | {"rules": rules})
-
-
-def _state_of_log_dir(directory: str) -> str:
-    """What checks look at beside the partition: checkpoints and the mark of a clean stop."""
-    if is_uri(directory) and directory.count("/") < 3:
-        return ""
-    try:
-        entries = list_directory(directory)
-    except KidxError:  # the directory above may be closed to us; then only the marks' presence can be known
-        return " ".join(mark for mark in LOG_DIR_MARKS if exists(os.path.join(directory, mark)))
-    listing = []
-    for entry in entries:
-        if entry.name in LOG_DIR_MARKS or entry.name.endswith("-checkpoint"):
-            status = entry.stat()
-            listing.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
-    return "\n".join(listing)
 
 
 def pack(costs: Sequence[int], target: int) -> list[int]:

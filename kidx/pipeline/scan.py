@@ -63,9 +63,10 @@ def scan(
     started = time.monotonic()
     need_spark()
     progress("listing", 0, 0)
+    now_ms = time.time_ns() // 1_000_000
     inventory = discover(paths, options)
     manifest = Manifest(Store(settings.out)) if settings.out else None
-    rows = manifest.known(inventory.units) if manifest and not settings.fresh else {}
+    rows = manifest.known(inventory.units, now_ms) if manifest and not settings.fresh else {}
     pending = [unit for unit in inventory.units if unit.key not in rows]
     with ExitStack() as stack:
         session = _Session(stack, settings, progress)
@@ -79,14 +80,13 @@ def scan(
         shared = [unit for unit in inventory.units if unit.replicas > 1]
         sums = {u.target.directory: buckets_of(rows[u.key]) for u in shared if u.key in rows}
         replicas = compare_replicas(sums, session)
-        now_ms = int(time.time() * 1000)
         compaction: list[Row] = []
         if settings.compaction:
             progress("judging compaction", 0, 0)
             compaction = judge_compaction(session, inventory.units, now_ms)
         if settings.entries and settings.out:
             progress("writing entries", 0, 0)
-            Store(settings.out).write_table("entries.parquet", write_entries(session(), inventory.units, settings.out))
+            write_entries(session, inventory.units, settings.out, fresh=settings.fresh)
     if manifest and (pending or settings.fresh):
         manifest.finish(rows)
     fleet = fleet_of(segments, checked.findings, replicas, now_ms, compaction)

@@ -62,12 +62,18 @@ class Store:
         for info in sorted(listed, key=lambda info: str(info.base_name)):
             if not info.base_name.endswith(".parquet"):
                 continue
-            try:
-                with self._fs.open_input_file(info.path) as file:
-                    found[info.base_name] = pq.read_table(file)
-            except (OSError, pa.ArrowException):
-                continue
+            table = self.table(f"{directory}/{info.base_name}")
+            if table is not None:
+                found[info.base_name] = table
         return found
+
+    def table(self, name: str) -> pa.Table | None:
+        """One Parquet file; None where there is none, or what is there is no Parquet."""
+        try:
+            with self._fs.open_input_file(f"{self._base}/{name}") as file:
+                return pq.read_table(file)
+        except (OSError, pa.ArrowException):
+            return None
 
     def delete(self, name: str) -> None:
         """Remove a file of ours; harmless where it is gone."""

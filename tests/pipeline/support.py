@@ -40,3 +40,14 @@ def other_crc(path: Path, batch: int) -> int:
     data[at + 17] ^= 1
     path.write_bytes(data)
     return int.from_bytes(data[at : at + 8], "big")
+
+
+def in_the_future(path: Path, timestamp: int) -> None:
+    """Give a log's first batch another largest timestamp, with the CRC that goes with it."""
+    from kidx.formats.crc import crc32c
+
+    data = bytearray(path.read_bytes())
+    data[35:43] = timestamp.to_bytes(8, "big")
+    end = 12 + int.from_bytes(data[8:12], "big")
+    data[17:21] = crc32c(bytes(data[21:end])).to_bytes(4, "big")
+    path.write_bytes(data)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from kidx.checks.options import Options
@@ -107,15 +109,34 @@ def test_the_first_divergence_is_found_in_tasks(spark: Any, tmp_path: Path) -> N
 
 
 def test_entries_are_written_by_tasks_with_a_manifest(spark: Any, tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
     units = discover([TXN], Options()).units
-    for _ in range(2):  # again: the same files
-        manifest = write_entries(spark, units, str(tmp_path)).to_pylist()
+    write_entries(lambda: spark, units, str(tmp_path))
+    manifest = pq.read_table(tmp_path / "entries.parquet").to_pylist()
     expected = {kind: rows_of(kind, TXN) for kind in ("offset_index", "time_index", "transaction_index")}
     for kind, rows in expected.items():
         files = [row for row in manifest if row["kind"] == kind]
         assert sum(row["rows"] for row in files) == len(rows) > 0
         written = [row for f in files for row in pq.read_table(tmp_path / f["parquet"]).to_pylist()]
         assert sorted(written, key=repr) == sorted(rows, key=repr)
-    assert len(list(tmp_path.rglob("*.parquet"))) == len(manifest)
+    assert len(list((tmp_path / "entries").rglob("*.parquet"))) == len(manifest)
+
+
+def test_entries_of_changed_directories_are_written_anew_and_of_those_gone_deleted(spark: Any, tmp_path: Path) -> None:
+    root, out = writable(SET / "fleet" / "broker-1", tmp_path / "b"), tmp_path / "out"
+
+    def written() -> dict[str, int]:
+        """Parquet files by the directory and name of their index, with the moment of writing."""
+        write_entries(lambda: spark, discover([str(root)], Options()).units, str(out))
+        rows = pq.read_table(out / "entries.parquet").to_pylist()
+        assert {str(p.relative_to(out)) for p in (out / "entries").rglob("*.parquet")} == {r["parquet"] for r in rows}
+        return {str(Path(r["file"]).relative_to(root)): (out / r["parquet"]).stat().st_mtime_ns for r in rows}
+
+    before = written()
+    index = next((root / "orders-0").glob("*.index"))
+    index.write_bytes(index.read_bytes() + bytes(8))
+    shutil.rmtree(root / "payments-0")
+    after = written()
+    assert {name for name in before if name.startswith("payments-0")} == before.keys() - after.keys() != set()
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {name for name in after if name.startswith("orders-0")} != after.keys()
+    assert written() == after
