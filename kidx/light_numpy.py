@@ -3,9 +3,9 @@
 `import numpy` runs some 150 modules (linear algebra, documentation strings, typing, inspect) and takes longer than it
 takes to format a million index entries: about half of `kidx dump`'s time on a full index. Arrays, dtypes and ufuncs
 all live in one C extension, which is there in a quarter of that. Within `light_numpy()`, `import numpy` gives a module
-that has what this extension has, and brings the whole of numpy when something else is asked of it (repr() of an array
-cannot be asked: numpy asks back while it starts). Afterwards `import numpy` is numpy's own again. Where the extension cannot be had this way (another numpy than is known here) nothing is
-lost: numpy is imported as usual.
+that has what this extension has, and brings the whole of numpy when something else is asked of it; only repr() of an
+array cannot be had, for numpy asks back while that starts. Afterwards `import numpy` is numpy's own again. Where the
+extension cannot be loaded this way (another numpy than is known here) nothing is lost: numpy is imported as usual.
 """
 
 from __future__ import annotations
