@@ -14,15 +14,15 @@ import pytest
 
 from kidx.cli.dumping import indexes
 from tests.damage import append_garbage, shrink, zero_tail
-from tests.support import FIXTURES, kidx
+from tests.support import FIXTURES, kidx, kidx_here
 
 TXN = FIXTURES / "kafka-4.3.1/clean/txn-0"
 NAME = "00000000000000000227"
 INDEX, TIMES, ABORTED = (TXN / f"{NAME}{suffix}" for suffix in (".index", ".timeindex", ".txnindex"))
 
 
-def rows(*args: object, **more: Any) -> list[dict[str, Any]]:
-    ran = kidx("dump", "--format", "jsonl", *args, **more)
+def rows(*args: object) -> list[dict[str, Any]]:
+    ran = kidx_here("dump", "--format", "jsonl", *args)
     assert ran.status == 0, ran.err
     return ran.rows
 
@@ -47,14 +47,14 @@ def test_rows_are_the_interface() -> None:
 @pytest.mark.parametrize("path", [INDEX, TIMES, ABORTED], ids=lambda p: p.suffix)
 def test_every_format_has_the_same_rows(path: Path) -> None:
     wanted = [list(map(str, list(row.values())[2:])) for row in rows(path)]
-    text = kidx("dump", path).out.decode().splitlines()
+    text = kidx_here("dump", path).out.decode().splitlines()
     assert [line.split() for line in text[1:]] == wanted
-    listed = csv.reader(io.StringIO(kidx("dump", "--format", "csv", path).out.decode()))
+    listed = csv.reader(io.StringIO(kidx_here("dump", "--format", "csv", path).out.decode()))
     assert [row[1:] for row in listed][1:] == wanted
-    document = json.loads(kidx("dump", "--format", "json", path).out)
+    document = json.loads(kidx_here("dump", "--format", "json", path).out)
     assert [list(map(str, list(row.values())[2:])) for row in document["rows"]] == wanted
     assert document["summary"]["entries"] == document["summary"]["shown"] == len(wanted)
-    table = kidx("dump", "--format", "table", path).out.decode()
+    table = kidx_here("dump", "--format", "table", path).out.decode()
     assert all(cell in table for cell in wanted[-1])
 
 
@@ -118,23 +118,23 @@ def test_zero_tail_and_torn_entry_are_said_and_entries_before_them_shown(tmp_pat
     count = len(rows(path))
     zero_tail(path, 4096)
     append_garbage(path, b"\1\2\3")
-    ran = kidx("dump", path)
+    ran = kidx_here("dump", path)
     assert (ran.status, len(ran.out.splitlines())) == (0, count + 1)
     assert b"its last 3 bytes are no whole entry (torn): 01 02 03" in ran.err
     assert f"{4096 - 8 * count} bytes of zeros after its {count} entries" in ran.err.decode()
-    document = json.loads(kidx("dump", "--format", "json", path).out)
+    document = json.loads(kidx_here("dump", "--format", "json", path).out)
     assert document["summary"]["zero_tail_bytes"] == 4096 - 8 * count
-    assert kidx("dump", "--format", "json", path).err == b""
+    assert kidx_here("dump", "--format", "json", path).err == b""
 
 
 def test_torn_bytes_are_shown_in_hex(tmp_path: Path) -> None:
     path = Path(shutil.copy(ABORTED, tmp_path))
     shrink(path, 30)
-    assert b"its last 4 bytes are no whole entry (torn): 00 00 00 00" in kidx("dump", path).err
+    assert b"its last 4 bytes are no whole entry (torn): 00 00 00 00" in kidx_here("dump", path).err
 
 
 def test_hex_shows_which_bytes_are_which_field() -> None:
-    text = kidx("dump", "--hex", "--from", "slot:3", "--head", "1", INDEX).out.decode().splitlines()
+    text = kidx_here("dump", "--hex", "--from", "slot:3", "--head", "1", INDEX).out.decode().splitlines()
     assert text[0].split() == [
         "slot", "byte_start", "relative_offset_hex", "position_hex", "offset", "relative_offset", "position"
     ]  # fmt: skip
@@ -150,7 +150,7 @@ def test_hex_shows_which_bytes_are_which_field() -> None:
 def test_standard_input(tmp_path: Path) -> None:
     data = INDEX.read_bytes()
     ran = kidx("dump", "--format", "csv", "--kind", "offset_index", "--base-offset", "227", "-", stdin=data)
-    assert ran.out.replace(b"-,", b"") == kidx("dump", "--format", "csv", INDEX).out.replace(
+    assert ran.out.replace(b"-,", b"") == kidx_here("dump", "--format", "csv", INDEX).out.replace(
         str(INDEX).encode() + b",", b""
     )
     assert kidx("dump", "-", stdin=data).status == 2
@@ -173,7 +173,7 @@ def test_directories_patterns_and_lists(tmp_path: Path) -> None:
         str(path) for path in sorted(TXN.parent.rglob("*.txnindex")) if path.stat().st_size
     }
     assert {row["file"] for row in rows(f"{TXN}/*7.index")} == {str(INDEX)}
-    text = kidx("dump", INDEX, TIMES).out.decode()
+    text = kidx_here("dump", INDEX, TIMES).out.decode()
     assert text.startswith(f"==> {INDEX} <==\n") and f"\n\n==> {TIMES} <==\n" in text
 
 
@@ -197,13 +197,13 @@ def test_directories_patterns_and_lists(tmp_path: Path) -> None:
 def test_refusals(args: list[str], status: int, said: str, tmp_path: Path) -> None:
     for name in ("orders.index", "notes.txt"):
         (tmp_path / name).write_bytes(INDEX.read_bytes())
-    ran = kidx("dump", *(a.format(tmp=tmp_path) for a in args))
+    ran = kidx_here("dump", *(a.format(tmp=tmp_path) for a in args))
     assert (ran.status, said in ran.err.decode()) == (status, True), ran.err
     assert ran.err.count(b"\n") == 1
 
 
 def test_one_bad_file_does_not_hide_the_others(tmp_path: Path) -> None:
-    ran = kidx("dump", "--format", "jsonl", tmp_path / "00000000000000000000.index", INDEX)
+    ran = kidx_here("dump", "--format", "jsonl", tmp_path / "00000000000000000000.index", INDEX)
     assert ran.status == 3 and len(ran.rows) == 6
 
 

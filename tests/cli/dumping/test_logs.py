@@ -15,7 +15,7 @@ import pytest
 from kidx.cli.dumping import run, state_files
 from kidx.cli.group import cli
 from tests.damage import append_garbage, overwrite, set_header, shrink
-from tests.support import FIXTURES, kidx
+from tests.support import FIXTURES, kidx_here
 
 CLEAN = FIXTURES / "kafka-4.3.1/clean"
 TXN = CLEAN / "txn-0/00000000000000000113.log"
@@ -30,7 +30,7 @@ RECORD = ["offset", "timestamp", "key", "value", "headers", "batch_position", "p
 
 
 def rows(*args: object) -> list[dict[str, Any]]:
-    ran = kidx("dump", "--format", "jsonl", *args)
+    ran = kidx_here("dump", "--format", "jsonl", *args)
     assert ran.status == 0, ran.err
     return ran.rows
 
@@ -133,7 +133,7 @@ def test_how_bytes_are_shown() -> None:
 
 
 def test_people_get_text_on_one_line_a_record() -> None:
-    out = kidx("dump", "--records", MIXED).out.decode()
+    out = kidx_here("dump", "--records", MIXED).out.decode()
     assert len(out.splitlines()) == 1 + len(rows("--records", MIXED))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", out)
 
@@ -155,10 +155,10 @@ def test_batches_behind_damage_are_shown_and_the_gap_is_said(tmp_path: Path) -> 
     log = Path(shutil.copy(TXN, tmp_path))
     every = rows(log)
     set_header(log, every[3]["position"], length=7)
-    ran = kidx("dump", "--format", "jsonl", log)
+    ran = kidx_here("dump", "--format", "jsonl", log)
     assert [row["position"] for row in ran.rows] == [row["position"] for row in every if row is not every[3]]
     assert f"break off at byte {every[3]['position']} (no_batch): its length field says 7" in ran.err.decode()
-    summary = json.loads(kidx("dump", "--format", "json", log).out)["summary"]
+    summary = json.loads(kidx_here("dump", "--format", "json", log).out)["summary"]
     assert (summary["batches"], summary["broken_off"][0]["position"]) == (len(every) - 1, every[3]["position"])
 
 
@@ -166,12 +166,12 @@ def test_damaged_batches_and_ends(tmp_path: Path) -> None:
     log = Path(shutil.copy(TXN, tmp_path))
     overwrite(log, 75, bytes(8))
     assert [row["crc_ok"] for row in rows(log)][:2] == [False, True]
-    ran = kidx("dump", "--records", log)
+    ran = kidx_here("dump", "--records", log)
     assert ran.status == 3 and b"the batch at byte 0: gzip" in ran.err
     append_garbage(log, bytes(300))
-    assert b"(preallocated): 300 zero bytes and no batch" in kidx("dump", log).err
+    assert b"(preallocated): 300 zero bytes and no batch" in kidx_here("dump", log).err
     shrink(log, 310)
-    assert b"(torn): it has " in kidx("dump", log).err
+    assert b"(torn): it has " in kidx_here("dump", log).err
 
 
 def test_metadata_snapshots_are_logs() -> None:
@@ -192,18 +192,18 @@ def test_producer_snapshots(tmp_path: Path) -> None:
     assert int(hexed["producer_id_hex"].replace(" ", ""), 16) == hexed["producer_id"]
     assert hexed["byte_start"] == snapshot.stat().st_size - 46
     overwrite(snapshot, 9, b"\x09")
-    ran = kidx("dump", "--format", "jsonl", snapshot)
+    ran = kidx_here("dump", "--format", "jsonl", snapshot)
     assert ran.rows == found
     assert b"does not hold" in ran.err and b"announces 9 entries and holds" in ran.err
     shrink(snapshot, snapshot.stat().st_size - 4)
-    assert (ran := kidx("dump", snapshot)).status == 3 and b"4 bytes are no producer snapshot" in ran.err
+    assert (ran := kidx_here("dump", snapshot)).status == 3 and b"4 bytes are no producer snapshot" in ran.err
 
 
 def test_text_files(tmp_path: Path) -> None:
     epochs = Path(shutil.copy(TXN.parent / "leader-epoch-checkpoint", tmp_path))
     assert rows(epochs) == [{"schema": "kidx.leader_epoch.v1", "file": str(epochs), "epoch": 0, "start_offset": 0}]
     overwrite(epochs, 0, b"7")
-    assert b"line 1: the version is '7'" in kidx("dump", epochs).err
+    assert b"line 1: the version is '7'" in kidx_here("dump", epochs).err
     found = rows(CLEAN / "recovery-point-offset-checkpoint")
     assert {"topic": "txn", "partition": 0}.items() <= next(r for r in found if r["topic"] == "txn").items()
     assert rows("--from", "partition:3", CLEAN / "recovery-point-offset-checkpoint") == [
@@ -214,11 +214,11 @@ def test_text_files(tmp_path: Path) -> None:
     assert rows(CLEAN / "__cluster_metadata-0/quorum-state")[0]["schema"] == "kidx.property.v1"
     broken = tmp_path / "quorum-state"
     broken.write_text("[")
-    assert kidx("dump", broken).status == 3
+    assert kidx_here("dump", broken).status == 3
 
 
 def test_a_whole_log_dir_in_one_document() -> None:
-    document = json.loads(kidx("dump", "--format", "json", CLEAN).out)
+    document = json.loads(kidx_here("dump", "--format", "json", CLEAN).out)
     kinds = {row["schema"] for row in document["rows"]}
     assert {"kidx.offset_entry.v1", "kidx.batch.v1", "kidx.producer.v1", "kidx.property.v1"} <= kinds
     assert document["schema"] == "kidx.dump.v1"

@@ -13,7 +13,7 @@ import pytest
 from kidx.cli.dump import command
 from kidx.cli.dumping import plain_form, run
 from kidx.cli.dumping.kafka import KafkaOptions
-from tests.support import FIXTURES, kidx
+from tests.support import FIXTURES, kidx, kidx_here
 
 INDEX = str(FIXTURES / "kafka-4.3.1/clean/pages14-0/00000000000000000000.index")
 NAME = "00000000000000000000.index"
@@ -76,7 +76,7 @@ def test_the_forms_are_clicks() -> None:
 @pytest.mark.parametrize("form", plain_form.FORMS)
 @pytest.mark.parametrize("path", [INDEX, "no such.index", "no name"])
 def test_both_ways_print_and_end_alike(form: str, path: str) -> None:
-    assert kidx("dump", "--format", form, path) == kidx("dump", path, "--format", form)
+    assert kidx_here("dump", "--format", form, path) == kidx_here("dump", path, "--format", form)
 
 
 @pytest.fixture(scope="module", params=["rising", "wild"])
