@@ -55,7 +55,8 @@ def check_transaction_index(evidence: Evidence, facts: IndexFacts, extent: Exten
 def _all_zero(fields: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
     import numpy as np
 
-    return ~np.logical_or.reduce([values != 0 for values in fields.values()])
+    zero: npt.NDArray[np.bool_] = ~np.logical_or.reduce([values != 0 for values in fields.values()])
+    return zero
 
 
 def _runs(mask: npt.NDArray[np.bool_], first: int) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.inputs import Input, inputs_of
-from kidx.errors import KidxError, UsageError
+from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import must_exist, open_evidence
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of, index_format_of, parse_file_name
 from kidx.lookup.measures import measure
@@ -73,6 +73,8 @@ class Stat:
                 continue
             for file in files:
                 try:
+                    if isinstance(file, CannotRead):
+                        raise file
                     yield self._row(file)
                 except KidxError as e:
                     self._complain(e)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from kidx.errors import CannotRead, UsageError
-from kidx.evidence import open_evidence
+from kidx.evidence import must_exist, open_evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
 from kidx.formats.records import Record
@@ -52,11 +52,12 @@ class _Replayer(Protocol):
 
 
 def family_of(partition: Partition, given: str | None = None) -> str:
-    """Which of Kafka's own topics a directory is of, by its name or as given. Raises UsageError."""
+    """Which of Kafka's own topics a directory is of, by its name or as given. Raises UsageError, CannotRead."""
     family = given
     if family is None and partition.name is not None:
         family = FAMILY_OF_TOPIC.get(partition.name.topic)
     if family is None:
+        must_exist(partition.directory)
         known = ", ".join(topic for topic, its in FAMILY_OF_TOPIC.items() if its != REMOTE)
         raise UsageError(
             f"{partition.directory}: its name is none of Kafka's own topics ({known}); say which with --decoder"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kidx.errors import UsageError
+from kidx.errors import CannotRead, UsageError
 from kidx.evidence import STDIN_NAMES, list_directory
 from kidx.logdir.names import parse_file_name
 
@@ -23,9 +23,9 @@ class Input(NamedTuple):
         return self.path in STDIN_NAMES
 
 
-def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> Iterator[Input]:
-    """Files as they are, and directories' files of `known` kinds by path. `kind` says what the named files are, and
-    picks among those of directories. Raises UsageError, CannotRead.
+def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> Iterator[Input | CannotRead]:
+    """Files as they are, and directories' files of `known` kinds by path; and what cannot be listed. `kind` says what
+    the named files are, and picks among those of directories. Raises UsageError.
     """
     wanted = {kind} if kind else set(known)
     for path in paths:
@@ -35,18 +35,25 @@ def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> I
             yield Input(path, kind)
         elif os.path.isdir(path):
             for below in _files_below(path):
-                name = parse_file_name(below)
-                if name is not None and name.kind in wanted:
+                if isinstance(below, CannotRead):
+                    yield below
+                elif (name := parse_file_name(below)) is not None and name.kind in wanted:
                     yield Input(below, name.kind)
         else:
             name = parse_file_name(path)
             yield Input(path, kind or (name.kind if name else ""))
 
 
-def _files_below(directory: str) -> Iterator[str]:
-    for entry in list_directory(directory):
+def _files_below(directory: str) -> Iterator[str | CannotRead]:
+    """Whatever is no directory, by path: opening a FIFO or a link to nowhere will say what it is."""
+    try:
+        entries = list_directory(directory)
+    except CannotRead as e:
+        yield e
+        return
+    for entry in entries:
         path = os.path.join(directory, entry.name)
         if entry.is_dir(follow_symlinks=False):
             yield from _files_below(path)
-        elif entry.is_file():
+        else:
             yield path

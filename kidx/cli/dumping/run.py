@@ -11,7 +11,7 @@ from kidx.cli.dumping.indexes import IndexReader, index_table
 from kidx.cli.dumping.inputs import Input, inputs_of
 from kidx.cli.dumping.kafka import KAFKA_KINDS, KafkaDump, KafkaOptions
 from kidx.cli.dumping.selection import Selection, parse_bound
-from kidx.errors import KidxError, UsageError
+from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import Evidence, must_exist, open_evidence
 from kidx.light_numpy import light_numpy
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, base_offset_of
@@ -30,6 +30,8 @@ def dump_all(paths: Iterable[str], form: str, kind: str | None = None, **asked: 
     worst = exit_status.CLEAN
     for file in dump.inputs(list(expand(paths))):
         try:
+            if isinstance(file, CannotRead):
+                raise file
             dump.dump(file)
         except KidxError as e:
             complain(str(e))
@@ -87,10 +89,10 @@ class Dump:
                 "--format kafka is DumpLogSegments' text, which can neither be narrowed nor shown otherwise"
             )
 
-    def inputs(self, paths: list[str]) -> list[Input]:
-        """The files that paths stand for. Raises UsageError, CannotRead."""
+    def inputs(self, paths: list[str]) -> list[Input | CannotRead]:
+        """The files that paths stand for, and what cannot be listed. Raises UsageError."""
         files = list(inputs_of(paths, self.kind, KAFKA_KINDS if self.kafka else KINDS))
-        if self.form == "csv" and len({_ROW_KINDS.get(file.kind, file.kind) for file in files}) > 1:
+        if self.form == "csv" and len({_ROW_KINDS.get(f.kind, f.kind) for f in files if isinstance(f, Input)}) > 1:
             raise UsageError("csv holds one kind of row, and these files have several; choose one with --kind")
         several = len(files) > 1 or any(os.path.isdir(p) for p in paths)
         self.printer = Printer(self.form, iso=self.iso, headings=several, any_schema="kidx.dump.v1")
