@@ -111,7 +111,7 @@ class _PartitionCheck:
                 self._segment(segment)
         self._between_segments()
         self._transactions()
-        self.done.findings += check_siblings(self.partition)
+        self.done.findings += check_siblings(self.partition, live=self.options.live)
         return self.done
 
     def one(self, file: DataFile) -> Checked:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from kidx.checks.making import finding
 from kidx.errors import CannotRead
+from kidx.evidence import exists
 from kidx.findings import Finding
 from kidx.logdir.names import LOG, OFFSET, SEGMENT_SUFFIX, TIME, TRANSACTION
 from kidx.logdir.tree import DataFile, Partition, Segment
@@ -13,10 +15,11 @@ from kidx.logdir.tree import DataFile, Partition, Segment
 _INDEXES = (OFFSET, TIME, TRANSACTION)
 
 
-def check_siblings(partition: Partition) -> Iterator[Finding]:
+def check_siblings(partition: Partition, *, live: bool) -> Iterator[Finding]:
     """Findings about missing and left-over files of a directory.
 
-    Where no segment has an index, or none has a log, somebody copied one kind on purpose: no finding then.
+    Where no segment has an index, or none has a log, somebody copied one kind on purpose: no finding then. In a live
+    directory segments are made and deleted file by file: what is missing is looked for once more.
     """
     living = [s for s in partition.all_segments if not s.state]
     any_index = any(kind in s.files for s in living for kind in _INDEXES)
@@ -29,7 +32,9 @@ def check_siblings(partition: Partition) -> Iterator[Finding]:
             )
         elif not segment.state and log is not None and any_index:
             for kind in (OFFSET, TIME):
-                if kind not in segment.files and not _is_made_later(partition, segment, log):
+                if kind not in segment.files and not (
+                    _is_made_later(partition, segment, log) or (live and _in_passing(log.path, kind))
+                ):
                     yield finding(
                         "KX502",
                         log.path,
@@ -38,7 +43,8 @@ def check_siblings(partition: Partition) -> Iterator[Finding]:
                     )
         elif not segment.state and log is None and partition.segments:
             for kind in _INDEXES:
-                if orphan := segment.file(kind):
+                orphan = segment.file(kind)
+                if orphan and not (live and _in_passing(orphan.path, LOG)):
                     yield finding(
                         "KX501", orphan.path, "there is no .log beside this index", expected=SEGMENT_SUFFIX[LOG]
                     )
@@ -53,3 +59,8 @@ def _is_made_later(partition: Partition, segment: Segment, log: DataFile) -> boo
         return segment is partition.active_segment and log.size() == 0
     except CannotRead:
         return False
+
+
+def _in_passing(path: str, missing: str) -> bool:
+    """Whether a segment was being made or deleted when the directory was listed: one file gone or the other there."""
+    return not exists(path) or exists(os.path.splitext(path)[0] + SEGMENT_SUFFIX[missing])

@@ -6,15 +6,17 @@ import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kidx.checks.options import DEEP
+from kidx.checks.siblings import check_siblings
 from kidx.evidence import Evidence, open_evidence
 from kidx.formats.batches import Batch
 from kidx.formats.indexes import OFFSET_INDEX, TRANSACTION_INDEX
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
-from kidx.logdir.tree import DataFile
+from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
 from tests import damage
 from tests.checks.conftest import check, grave, rules
@@ -380,3 +382,15 @@ def test_a_leader_elected_while_a_live_directory_is_read(copy: Copy) -> None:
     damage.set_header(log, batches(log)[-1].position, leader_epoch=9)
     assert rules(grave(check(partition))) == {"KX405"}
     assert grave(check(partition, live=True)) == []
+
+
+def test_segments_made_and_deleted_while_a_live_directory_is_listed(tmp_path: Path) -> None:
+    """The listing may have one file of a segment and not yet, or not any more, the other."""
+    names = [f"{base:020d}{suffix}" for base in (100, 200, 300) for suffix in (".log", ".index", ".timeindex")]
+    names.remove(f"{200:020d}.index")  # made after the listing
+    names.remove(f"{100:020d}.log")  # deleted before it, and its indexes after it
+    for name in (*names[2:], f"{200:020d}.index"):
+        (tmp_path / name).touch()
+    partition = Partition(str(tmp_path), [SimpleNamespace(name=name) for name in names])
+    assert list(check_siblings(partition, live=True)) == []
+    assert rules(list(check_siblings(partition, live=False))) == {"KX501", "KX502"}
