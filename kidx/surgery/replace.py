@@ -23,6 +23,7 @@ from kidx.surgery.broker import broker_kept_out
 from kidx.surgery.journal import JOURNAL, WORKPLACE, State, sha256
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -76,11 +77,11 @@ def carry_out(
             bench.note(journal.encode(entry))
             if _look(change, place) != old:
                 raise _changed(change.path)
-            if change.after is not None:
-                os.rename(name + ".new", name, src_dir_fd=bench.fd, dst_dir_fd=place)
-            else:
-                os.unlink(name, dir_fd=place)
-            bench.done()
+            with bench.for_good():
+                if change.after is not None:
+                    os.rename(name + ".new", name, src_dir_fd=bench.fd, dst_dir_fd=place)
+                else:
+                    os.unlink(name, dir_fd=place)
         _flush_directory(place, change.path)
     return os.path.join(journal.beside(change.path), entry.backup) if entry.backup else None
 
@@ -114,7 +115,7 @@ def create_apart(path: str, data: bytes, *, like: str | None = None) -> None:
 
 
 class _Bench:
-    """The workplace of one change; what it made itself it clears away unless the change was `done`."""
+    """The workplace of one change; what it made itself it clears away unless the change was made."""
 
     def __init__(self, place: int, fd: int, made_it: bool) -> None:
         self.place, self.fd, self._made_it = place, fd, made_it
@@ -123,17 +124,24 @@ class _Bench:
         self._done = False
 
     def keep(self, name: str, data: bytes) -> None:
-        """Keep a backup; one that is there already with this size has this content, by its name."""
-        try:
-            there = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
-            if stat.S_ISREG(there.st_mode) and there.st_size == len(data):
-                return
-            os.unlink(name, dir_fd=self.fd)
-        except FileNotFoundError:
-            pass
+        """Keep a backup. One that is there already with these very bytes serves; one that rotted is made anew."""
+        if self._holds(name, data):
+            return
         self.write(name + ".part", data, _state_of(os.fstat(self.place), b"", 0o600))
         os.rename(name + ".part", name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
         self._made.append(name)
+
+    def _holds(self, name: str, data: bytes) -> bool:
+        try:
+            fd = os.open(name, _READ, dir_fd=self.fd)
+        except OSError:
+            return False
+        try:
+            there = os.fstat(fd)
+            same = stat.S_ISREG(there.st_mode) and there.st_size == len(data)
+            return same and os.pread(fd, len(data), 0) == data
+        finally:
+            os.close(fd)
 
     def write(self, name: str, data: bytes, like: State) -> None:
         """Write a file, flushed, with owner and mode as told. What an earlier crash left under the name goes."""
@@ -156,9 +164,15 @@ class _Bench:
             os.close(fd)
         os.fsync(self.fd)
 
-    def done(self) -> None:
-        """The change was made: keep everything."""
+    @contextmanager
+    def for_good(self) -> Iterator[None]:
+        """The change is made in here: keep everything, unless the system declines. An interrupt may come after it."""
         self._done = True
+        try:
+            yield
+        except OSError:
+            self._done = False
+            raise
 
     def close(self) -> None:
         """Clear away what a change that was not made has left."""

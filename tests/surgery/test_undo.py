@@ -123,3 +123,34 @@ def test_nothing_was_ever_written(tmp_path: Path) -> None:
         undo(tmp_path / INDEX)
     with pytest.raises(Refused, match="nothing to undo"):
         undo(tmp_path)
+
+
+def test_an_interrupt_right_after_the_rename_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    rename = os.rename
+
+    def interrupted(source: str, target: str, **places: int) -> None:
+        rename(source, target, **places)
+        if target == INDEX:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        change(path, b"one", b"two")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"two"
+    undo(path)
+    assert path.read_bytes() == b"one"
+
+
+def test_a_backup_that_rotted_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / INDEX
+    path.write_bytes(b"one")
+    change(path, b"one", b"two")
+    undo(path)
+    (backup,) = (tmp_path / ".kidx").glob("*~7692c3ad3540bb80")  # of "one"
+    backup.write_bytes(b"One")
+    change(path, b"one", b"two")
+    undo(path)
+    assert path.read_bytes() == b"one"
