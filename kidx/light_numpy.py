@@ -33,9 +33,9 @@ class _LightNumpy(ModuleType):
 
 
 @contextmanager
-def light_numpy() -> Iterator[None]:
-    """Let `import numpy` bring its array core only, unless numpy is there already."""
-    if "numpy" in sys.modules:
+def light_numpy(wanted: bool = True) -> Iterator[None]:
+    """Let `import numpy` bring its array core only, unless numpy is there already, or is not `wanted`."""
+    if not wanted or "numpy" in sys.modules:
         yield
         return
     try:
@@ -56,7 +56,8 @@ def _load() -> None:
     root = spec.submodule_search_locations[0]
     numpy.__path__, core.__path__ = [root], [os.path.join(root, "_core")]
     sys.modules.update(zip(_PACKAGES, (numpy, core), strict=True))
-    sys.meta_path.insert(0, _Finder())
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
     os.putenv("OPENBLAS_MAIN_FREE", "1")  # as numpy does: the linear algebra shall not bind this process to a CPU
     extension = import_module(_EXTENSION)
     os.unsetenv("OPENBLAS_MAIN_FREE")
@@ -78,6 +79,9 @@ class _Finder:
         if spec is not None and spec.loader is not None:
             spec.loader.create_module = _with_loaded_modules  # type: ignore[method-assign]
         return spec
+
+
+_FINDER = _Finder()
 
 
 def _with_loaded_modules(spec: ModuleSpec) -> ModuleType:

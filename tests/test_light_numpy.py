@@ -38,6 +38,8 @@ with light_numpy():
     assert 'numpy.linalg' not in sys.modules
 """
     assert run(code + WHOLE) == "good\n"
+    assert run(code + code + WHOLE) == "good\n"
+    assert run("with light_numpy(False):\n    assert 'numpy' not in sys.modules") == ""
 
 
 @pytest.mark.parametrize("asked", ["np.diff(a)", "np.linalg.norm(a)", "np.unique(a)", "a.max()", "a.any()"])

@@ -78,7 +78,7 @@ class KafkaDump:
         base_offset = base_offset_of(file.path, self.base_offset) if index_format.relative else 0
         with open_evidence(file.path) as evidence:
             reader = IndexReader(evidence, index_format, base_offset)
-            with light_numpy():
+            with light_numpy(not reader.small):
                 slots = kafka_indexes.shown_slots(reader)
             if kind == "offset_index" and not slots:
                 self._print(f"{path} is empty.")
@@ -94,7 +94,7 @@ class KafkaDump:
                     self._print(f"{path} passed sanity check.")
                 return
             if not (self.options.verify_index_only and index_format.relative):
-                with light_numpy():
+                with light_numpy(not reader.small):
                     write(sys.stdout, kafka_indexes.lines(reader, slots))
             if index_format.relative and not file.is_stream:
                 self._compare(path, reader, slots)

@@ -129,14 +129,15 @@ class Dump:
         index_format = INDEX_OF_KIND[file.kind]
         base_offset = base_offset_of(file.path, self.base_offset) if index_format.relative else 0
         reader = IndexReader(evidence, index_format, base_offset)
-        with light_numpy():
+        with light_numpy(not reader.small):
             self.printer.print(index_table(reader, self.selection, hexed=self.hexed, constants=constants))
         entries, zeros, torn = reader.extent
         if zeros:
             self._say(f"{file.path}: {zeros} bytes of zeros after its {entries} entries: preallocated, no entries")
         if torn:
             rest = evidence.read(evidence.size - torn, torn).hex(" ")
-            self._say(f"{file.path}: its last {torn} bytes are no whole entry (torn): {rest}")
+            ends = f"its last {torn} bytes are" if torn > 1 else "its last byte is"
+            self._say(f"{file.path}: {ends} no whole entry (torn): {rest}")
 
     def _log(self, evidence: Evidence, constants: dict[str, str]) -> None:
         from kidx.cli.dumping.logs import LogReader, batch_table

@@ -79,6 +79,17 @@ def test_both_ways_print_and_end_alike(form: str, path: str) -> None:
     assert kidx_here("dump", "--format", form, path) == kidx_here("dump", path, "--format", form)
 
 
+@pytest.mark.parametrize("form", plain_form.FORMS)
+def test_small_files_need_neither_click_nor_numpy(form: str) -> None:
+    code = (
+        "import sys\nfrom kidx.cli import main\n"
+        f"try:\n    main(['dump', '--format', '{form}', '{INDEX}'])\n"
+        "finally:\n    print([m for m in sys.modules if m.startswith(('click', 'numpy'))], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"[]\n")
+
+
 @pytest.fixture(scope="module", params=["rising", "wild"])
 def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index too large for plain Python, as a broker writes it, and as none does."""
