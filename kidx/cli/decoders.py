@@ -16,16 +16,15 @@ DECODERS = (
 )
 
 
-class TopicFamily(click.ParamType):
-    """One of Kafka's own topics: by its name, by DumpLogSegments' word for its decoder, or by kidx's short one."""
-
-    name = "topic"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The family's name."""
-        said = str(value).strip("_").replace("-", "_")
-        for names in DECODERS:
-            if said in {name.strip("_").replace("-", "_") for name in names}:
-                return names[-1]
-        known = ", ".join(f"{topic.strip('_')} ({word})" for word, topic, _ in DECODERS)
-        raise UsageError(f"{value} is none of Kafka's own topics: {known}")
+def topic_family(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An option's callback: the family of a topic given by its name, by DumpLogSegments' word for its decoder, or by
+    kidx's short one. Raises UsageError.
+    """
+    if value is None:
+        return None
+    said = value.strip("_").replace("-", "_")
+    for names in DECODERS:
+        if said in {name.strip("_").replace("-", "_") for name in names}:
+            return names[-1]
+    known = ", ".join(f"{topic.strip('_')} ({word})" for word, topic, _ in DECODERS)
+    raise UsageError(f"{value} is none of Kafka's own topics: {known}")

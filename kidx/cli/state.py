@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli import complain, exit_status, options
-from kidx.cli.decoders import TopicFamily
+from kidx.cli.decoders import topic_family
 
 _EXAMPLES = """
 \b
@@ -23,7 +23,7 @@ Examples:
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only facts of this kind; may be repeated.")
 @click.option(
-    "--decoder", type=TopicFamily(), metavar="TOPIC", help="Which topic it is, whatever the directory is called."
+    "--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, whatever the directory is called."
 )
 @options.iso_option
 @options.format_option()

@@ -26,6 +26,7 @@ TABLES = {
     "warm_sections": "kidx.fleet_warm_section.v1",
     "stalled_retention": "kidx.fleet_stalled_retention.v1",
     "replicas": "kidx.fleet_replicas.v1",
+    "stranded_groups": "kidx.fleet_stranded_group.v1",
     "compaction": "kidx.fleet_compaction.v1",
     "compaction_topics": "kidx.fleet_compaction_topic.v1",
     "cleaners": "kidx.fleet_cleaner.v1",
@@ -48,9 +49,10 @@ def fleet_of(
     replicas: list[FleetRow],
     now_ms: int,
     compaction: Iterable[FleetRow] = (),
+    stranded_groups: Iterable[FleetRow] = (),
 ) -> Fleet:
-    """All tables. `replicas` (of comparing.compare_replicas) and `compaction` (of compaction.judge_compaction) are made
-    with Spark, in kidx.pipeline.scan."""
+    """All tables. `replicas` (of comparing.compare_replicas), `compaction` (of compaction.judge_compaction) and
+    `stranded_groups` (of groups.stranded_groups) are made in kidx.pipeline.scan."""
     found = list(findings)
     places = {s.directory: place_of(s.directory) for s in segments}
     places |= {d: place_of(d) for d in {f.file.rpartition("/")[0] or "." for f in found} - places.keys()}
@@ -65,6 +67,7 @@ def fleet_of(
             "warm_sections": _warm_sections(named),
             "stalled_retention": _stalled_retention(named, now_ms),
             "replicas": replicas,
+            "stranded_groups": list(stranded_groups),
             **compaction_tables(compaction),
         }
     )

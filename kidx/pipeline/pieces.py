@@ -13,14 +13,17 @@ from kidx.evidence import Evidence, list_directory
 from kidx.formats.batches import fault_at
 from kidx.formats.crc import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, decode, extent_of
+from kidx.formats.schemas.topics import FAMILY_OF_TOPIC
 from kidx.logdir.names import LOG, OFFSET
 from kidx.logdir.tree import Partition, Segment
 from kidx.pipeline.filters import Conditions
 from kidx.pipeline.inventory import place_of
-from kidx.pipeline.schemas import BATCHES, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS, file_kind
+from kidx.pipeline.schemas import BATCHES, DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS, file_kind
 from kidx.segments.walk import walk
 
-_OFFSET_COLUMN = {RECORDS: "offset", BATCHES: "base_offset"} | dict.fromkeys(INDEX_KINDS, "offset")
+_OFFSET_COLUMN = {RECORDS: "offset", DECODED_RECORDS: "offset", BATCHES: "base_offset"} | dict.fromkeys(
+    INDEX_KINDS, "offset"
+)
 
 
 class Piece(NamedTuple):
@@ -43,6 +46,8 @@ def find_pieces(kind: str, paths: Iterable[str], conditions: Conditions, piece_b
             raise target
         place = place_of(target.directory)
         if not conditions.allows(topic=place.topic, partition=place.partition):
+            continue
+        if kind == DECODED_RECORDS and place.topic not in FAMILY_OF_TOPIC:
             continue
         partition = Partition(target.directory, list_directory(target.directory or "."))
         if kind in (FINDINGS_KIND, SEGMENTS):

@@ -15,6 +15,7 @@ from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.pipeline.facts import SegmentFacts
+from kidx.pipeline.groups import Commit, Contents
 from kidx.pipeline.replicas import BucketSum
 
 _INT, _TEXT = pa.int64(), pa.string()
@@ -43,6 +44,7 @@ SEGMENT = pa.struct(
     ]
 )
 _BUCKET = pa.struct([(name, _INT) for name in BucketSum._fields])
+_COMMIT = pa.struct([("group", _TEXT), ("topic", _TEXT), *((name, _INT) for name in Commit._fields[2:])])
 FINDINGS = pa.schema(list(_FINDING))
 RESULT = pa.schema(
     [
@@ -54,6 +56,9 @@ RESULT = pa.schema(
         ("unread", pa.list_(_TEXT)),
         ("segments", pa.list_(SEGMENT)),
         ("buckets", pa.list_(_BUCKET)),
+        ("start_offset", _INT),
+        ("end_offset", _INT),
+        ("commits", pa.list_(_COMMIT)),
     ]
 )
 
@@ -66,9 +71,11 @@ def to_row(
     checked: Checked,
     segments: Iterable[SegmentFacts] = (),
     buckets: Iterable[BucketSum] = (),
+    contents: Contents | None = None,
 ) -> Row:
     """One unit's result as a row of RESULT."""
     coverage = checked.coverage
+    start, end, commits = contents or Contents(None, None, [])
     return {
         "key": shield(key),
         "mark": mark,
@@ -78,6 +85,9 @@ def to_row(
         "unread": [shield(sentence) for sentence in checked.unread],
         "segments": [s._replace(directory=shield(s.directory))._asdict() for s in segments],
         "buckets": [b._replace(total=_signed(b.total))._asdict() for b in buckets],
+        "start_offset": start,
+        "end_offset": end,
+        "commits": [commit._asdict() for commit in commits],
     }
 
 
@@ -109,6 +119,11 @@ def segments_of(row: Mapping[str, Any]) -> list[SegmentFacts]:
 def buckets_of(row: Mapping[str, Any]) -> list[BucketSum]:
     """The sums over batches that a row holds, for comparing replicas."""
     return [BucketSum(**b) for b in row["buckets"]]
+
+
+def contents_in(row: Mapping[str, Any]) -> Contents:
+    """A partition's bounds and what groups committed in it, as a row holds them."""
+    return Contents(row["start_offset"], row["end_offset"], [Commit(**c) for c in row["commits"]])
 
 
 def finding_row(f: Finding) -> Row:

@@ -15,11 +15,12 @@ from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.indexes import decode, extent_of
 from kidx.logdir.names import INDEX_OF_KIND
 from kidx.logdir.tree import Partition
+from kidx.pipeline.decoded import decoded_columns
 from kidx.pipeline.facts import segment_facts
 from kidx.pipeline.filters import Conditions
 from kidx.pipeline.pieces import Piece
 from kidx.pipeline.results import finding_row, shield
-from kidx.pipeline.schemas import FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
+from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
 
@@ -44,11 +45,16 @@ def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schem
         yield from _from_rows(piece, schema, (f._replace(directory=shield(f.directory))._asdict() for f in facts))
         return
     with open_evidence(piece.path) as evidence:
-        parts = _index_columns(kind, evidence, piece) if kind in INDEX_KINDS else _log_columns(kind, evidence, piece)
-        for columns in parts:
+        for columns in _columns(kind, evidence, piece):
             batch = _batch(columns, piece, conditions, schema)
             if len(batch):
                 yield batch
+
+
+def _columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
+    if kind in INDEX_KINDS:
+        return _index_columns(kind, evidence, piece)
+    return decoded_columns(evidence, piece) if kind == DECODED_RECORDS else _log_columns(kind, evidence, piece)
 
 
 def _index_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:

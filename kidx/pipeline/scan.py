@@ -16,9 +16,10 @@ from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.entries import write_entries
 from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.fleet import Fleet, fleet_of
+from kidx.pipeline.groups import stranded_groups
 from kidx.pipeline.inventory import Inventory, Unit, discover
 from kidx.pipeline.manifest import Manifest
-from kidx.pipeline.results import Row, buckets_of, checked_of, key_of, segments_of
+from kidx.pipeline.results import Row, buckets_of, checked_of, contents_in, key_of, segments_of
 from kidx.pipeline.session import need_spark, spark_session
 from kidx.pipeline.store import Store
 from kidx.pipeline.waves import plan, run_waves
@@ -89,7 +90,8 @@ def scan(
             write_entries(session, inventory.units, settings.out, fresh=settings.fresh)
     if manifest and (pending or settings.fresh):
         manifest.finish(rows)
-    fleet = fleet_of(segments, checked.findings, replicas, now_ms, compaction)
+    groups = stranded_groups((u.place, contents_in(rows[u.key])) for u in inventory.units if u.key in rows)
+    fleet = fleet_of(segments, checked.findings, replicas, now_ms, compaction, groups)
     read = sum(unit.bytes for unit in pending)
     return Scanned(checked, fleet, inventory, len(pending), read, time.monotonic() - started)
 

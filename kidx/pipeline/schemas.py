@@ -16,9 +16,10 @@ from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
 from kidx.logdir.names import INDEX_OF_KIND, LOG
 from kidx.pipeline.results import FINDINGS, SEGMENT
 
-BATCHES, RECORDS, FINDINGS_KIND, SEGMENTS = "batches", "records", "findings", "segments"
+BATCHES, RECORDS, DECODED_RECORDS = "batches", "records", "decoded_records"
+FINDINGS_KIND, SEGMENTS = "findings", "segments"
 INDEX_KINDS = tuple(index_format.kind for index_format in INDEX_FORMATS)
-LOG_KINDS = (BATCHES, RECORDS)
+LOG_KINDS = (BATCHES, RECORDS, DECODED_RECORDS)
 KINDS = (*INDEX_KINDS, *LOG_KINDS, FINDINGS_KIND, SEGMENTS)
 
 _ARROW = {"b": pa.int8(), "h": pa.int16(), "i": pa.int32(), "q": pa.int64(), "B": pa.int16(), "I": pa.int64()}
@@ -54,6 +55,17 @@ _RECORD = [
     ("producer_id", _HEADER["producer_id"]),
     ("control", _BOOL),
 ]
+# Key and value are JSON texts, for each kind of record has fields of its own; both None: no key, a tombstone.
+_DECODED = [
+    ("offset", _INT),
+    ("timestamp", _INT),
+    ("control", _BOOL),
+    ("kind", _TEXT),
+    ("version", pa.int16()),
+    ("key", _TEXT),
+    ("value", _TEXT),
+    ("problem", _TEXT),
+]
 
 
 def schema_of(kind: str, columns: Iterable[str] | None = None) -> pa.Schema:
@@ -61,7 +73,7 @@ def schema_of(kind: str, columns: Iterable[str] | None = None) -> pa.Schema:
     if kind in INDEX_OF_KIND:
         whole = pa.schema([*PLACE, ("slot", _INT), *_entry_columns(INDEX_OF_KIND[kind])])
     elif kind in KINDS:
-        declared = {BATCHES: [*PLACE, *_BATCH], RECORDS: [*PLACE, *_RECORD]}
+        declared = {BATCHES: [*PLACE, *_BATCH], RECORDS: [*PLACE, *_RECORD], DECODED_RECORDS: [*PLACE, *_DECODED]}
         declared |= {FINDINGS_KIND: [*PLACE[1:3], *FINDINGS], SEGMENTS: [*PLACE[1:3], *SEGMENT]}
         whole = pa.schema(declared[kind])
     else:

@@ -20,6 +20,7 @@ from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
 from kidx.logdir.tree import Partition
 from kidx.pipeline.facts import segment_facts
+from kidx.pipeline.groups import contents_of
 from kidx.pipeline.inventory import Unit
 from kidx.pipeline.replicas import bucket_sums
 from kidx.pipeline.results import Row, shield, to_batch, to_row, unshield
@@ -88,7 +89,7 @@ def _checked(target: Target, sent: dict[str, Any], options: Options) -> Row:
             return to_row(key, mark, checked)
         partition = Partition(target.directory, list_directory(target.directory))
         sums = bucket_sums(partition) if sent["compared"] else ()
-        return to_row(key, mark, checked, segment_facts(partition), sums)
+        return to_row(key, mark, checked, segment_facts(partition), sums, contents_of(partition))
     except KidxError as e:
         return to_row(key, mark, unreadable(str(e)))
     except Exception as e:

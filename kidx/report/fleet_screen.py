@@ -45,8 +45,11 @@ def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
     for row in stalled[:_MOST_NAMED]:
         held = size_text(row["held_bytes"])
         yield "retention", f"{_name(row)} has a timestamp in the future in segment {row['segment']}: {held} are kept"
+    stranded = sorted(tables["stranded_groups"], key=lambda row: -row["records"])
+    for row in stranded[:_MOST_NAMED]:
+        yield "groups", _stranded(row)
     yield from _compaction(tables["compaction_topics"], tables["cleaners"])
-    hidden = sum(max(0, len(rows) - _MOST_NAMED) for rows in (other, behind, stalled))
+    hidden = sum(max(0, len(rows) - _MOST_NAMED) for rows in (other, behind, stalled, stranded))
     if hidden:
         yield "", f"{hidden:,} more lines like these are in the tables that --out keeps"
 
@@ -63,6 +66,13 @@ def _compaction(topics: Rows, brokers: Rows) -> Iterator[tuple[str, str]]:
     if need is not None and need["neediest"]:
         size = size_text(need["smallest_dedupe_buffer_bytes"])
         yield "", f"one pass takes a dedupe buffer of up to {size} ({need['neediest']} on {need['broker']})"
+
+
+def _stranded(row: Mapping[str, Any]) -> str:
+    where = f"{row['group']} has committed {row['committed']} in {_name(row)}"
+    if row["why"] == "before_start":
+        return f"{where}, which begins at {row['log_start']}: {row['records']:,} records are gone unread"
+    return f"{where}, which ends at {row['log_end']}: {row['records']:,} records further"
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from kidx.report.table import Table
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)
-_EMPTY = (None, "", [])  # a column of nothing else is left out
+_EMPTY: tuple[Any, ...] = (None, "", [])  # a column of nothing else is left out
 
 
 def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None:

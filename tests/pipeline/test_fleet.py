@@ -11,6 +11,8 @@ from kidx.logdir.tree import Partition
 from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.facts import SegmentFacts, segment_facts
 from kidx.pipeline.fleet import TABLES, as_objects, fleet_of
+from kidx.pipeline.groups import Commit, Contents, stranded_groups
+from kidx.pipeline.inventory import Place
 from kidx.pipeline.replicas import bucket_sums
 from kidx.report.fleet_page import fleet_page
 from kidx.report.fleet_screen import render_fleet
@@ -71,6 +73,13 @@ def test_real_segments_have_the_warm_section_of_kafka() -> None:
     assert segment.active and segment.last_indexed_offset == 13 * 512
 
 
+def stranded(topic: str) -> list[dict[str, object]]:
+    """What a group that retention has overtaken gives."""
+    commits = Contents(0, 9, [Commit("g", topic, 0, 5, NOW)])
+    log = Contents(10, 20, [])
+    return stranded_groups([(Place("/b", "__consumer_offsets", 0), commits), (Place("/b", topic, 0), log)])
+
+
 def test_the_page_holds_itself_together_and_escapes_names() -> None:
     segments = [facts("/b/<t>-0", 0, active=True, timestamp=NOW + 10)]
     replicas = [
@@ -85,7 +94,7 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
         }
     ]
     found = [finding("/b/<t>-0/x.index")]
-    fleet = fleet_of(segments, found, replicas, NOW, [judged("<t>", before=9, after=2)])
+    fleet = fleet_of(segments, found, replicas, NOW, [judged("<t>", before=9, after=2)], stranded("<t>"))
     summary = {
         "findings": {"error": 1, "warning": 0, "note": 0},
         "files": 1,
@@ -106,6 +115,7 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "replicas    0 of 1 shared partitions agree" in lines
     assert "            <t>-0 differs from offset 7 on: /c" in lines
     assert "            <t>-0 lags: /c by 3 records" in lines
+    assert "groups      g has committed 5 in <t>-0, which begins at 10: 5 records are gone unread" in lines
     assert "compaction  <t> would shrink by 7 bytes of 9 bytes" in lines
     assert "retention   <t>-0 has a timestamp in the future in segment 0: 1,000 bytes are kept" in lines
 
@@ -130,7 +140,8 @@ def test_every_field_is_documented() -> None:
     orders = [str(SET / "fleet" / f"broker-{n}" / "orders-0") for n in (1, 2)]
     replicas = compare_replicas({d: bucket_sums(Partition(d)) for d in orders}, lambda: None)  # type: ignore[arg-type]
     segments = [facts("/b/t-0", 0, active=True, timestamp=NOW + 10)]
-    fleet = fleet_of(segments, [finding("/b/t-0/x.index")], replicas, NOW, [judged("t", before=9, after=2)])
+    judgement = [judged("t", before=9, after=2)]
+    fleet = fleet_of(segments, [finding("/b/t-0/x.index")], replicas, NOW, judgement, stranded("t"))
     for name, rows in fleet.tables.items():
         assert TABLES[name] in said and rows
         assert [field for field in rows[0] if f"`{field}`" not in said] == []

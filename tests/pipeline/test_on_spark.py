@@ -39,13 +39,14 @@ def reader(spark: Any) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_gives_the_rows_of_its_pieces(reader: Any, kind: str) -> None:
-    frame = reader(kind)
+    path = str(SET / "clean/__consumer_offsets-0") if kind == "decoded_records" else TXN
+    frame = reader(kind, path)
     assert frame.columns == schema_of(kind).names
     rows = [row.asDict() for row in frame.collect()]
     for row in rows:
         row.update({name: bytes(v) for name, v in row.items() if isinstance(v, bytearray)})
     order = lambda row: repr(sorted((k, repr(v)) for k, v in row.items()))  # noqa: E731
-    assert sorted(rows, key=order) == sorted(rows_of(kind, TXN), key=order)
+    assert sorted(rows, key=order) == sorted(rows_of(kind, path), key=order) != []
 
 
 def test_columns_several_paths_and_conditions(reader: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kidx.cli.decoders import DECODERS, TopicFamily
+from kidx.cli.decoders import DECODERS, topic_family
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,7 +55,7 @@ def log_options(f: F) -> F:
         click.option(
             "--decoder",
             "topic_family",
-            type=TopicFamily(),
+            callback=topic_family,
             metavar="TOPIC",
             help="Decode as records of this topic (offsets, cluster-metadata, ...), whatever the directory is called.",
         ),
