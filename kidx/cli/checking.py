@@ -9,6 +9,7 @@ import click
 
 from kidx.cli import exit_status
 from kidx.cli.options import base_offset_option
+from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def options_of(
     from kidx.checks.options import DEFAULT, Options, Sample
 
     rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
+    if not rules:
+        raise UsageError(f"--select {select} --ignore {ignore}: no rule is left to check")
     chosen = Sample.parse(sample) if sample else None
     return Options(base_offset, live, level or DEFAULT, chosen, jobs, rules)
 

@@ -9,7 +9,7 @@ from kidx.cli import complain
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, Evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, absolute_offset
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
@@ -49,12 +49,7 @@ def slot_lookup(
     targets = read_targets(asked["targets"], asked["from_file"], timestamp_ms if by_time else whole_number)
     if not targets and not asked["targets"] and asked["from_file"] is None:
         raise UsageError("no target given; name offsets (times for a time index), or `-` for standard input")
-    index = IndexReader(evidence, index_format, base_offset_of(path, base_offset))
-    if index.extent.torn_bytes:
-        complain(
-            f"{path}: its last {index.extent.torn_bytes} bytes are no whole entry (torn); "
-            f"searching the {index.entries} entries before them"
-        )
+    index = searched_index(evidence, index_format, base_offset)
     if len(targets) >= _HOLD_FROM:
         index.hold()
     searches = (STANDARD, WARM) if asked["search"] == "both" else (asked["search"],)
@@ -74,6 +69,22 @@ def slot_lookup(
         Column("entries"),
     )
     return Table("kidx.lookup.v1", columns, _rows(index, targets, question))
+
+
+def searched_index(evidence: Evidence, index_format: IndexFormat, base_offset: int | None) -> IndexReader:
+    """An index to be searched; a torn end is said. Raises UsageError for one that has no search, or no base offset."""
+    path = evidence.path
+    if not index_format.relative:
+        raise UsageError(f"{path}: a {index_format.name} is read from its start; there is no search to show")
+    index = IndexReader(evidence, index_format, base_offset_of(path, base_offset))
+    _say_torn(path, index.extent.torn_bytes, index.entries)
+    return index
+
+
+def _say_torn(path: str, torn_bytes: int, entries: int) -> None:
+    if torn_bytes:
+        ends = f"its last {torn_bytes} bytes are" if torn_bytes > 1 else "its last byte is"
+        complain(f"{path}: {ends} no whole entry (torn); read up to there: {entries} whole entries")
 
 
 def _rows(index: IndexReader, targets: Sequence[int], question: Question) -> Iterator[Sequence[Any]]:
@@ -148,6 +159,10 @@ def aborted_lookup(evidence: Evidence, *, fetch_from: int | None, fetch_to: int 
         raise UsageError(
             f"{evidence.path}: a transaction index is asked with --fetch-from OFFSET --fetch-to OFFSET, without targets"
         )
+    if fetch_to < fetch_from:
+        raise UsageError(f"--fetch-to {fetch_to} comes before --fetch-from {fetch_from}; a fetch goes forward")
+    entries, torn_bytes = divmod(evidence.size, TRANSACTION_INDEX.size)
+    _say_torn(evidence.path, torn_bytes, entries)
     answer = collect_aborted(read_transactions(evidence), fetch_from, fetch_to)
     aborted = [{"producer_id": t.producer_id, "first_offset": t.first_offset} for t in answer.aborted]
     columns = (

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kidx.cli import complain
+from kidx.cli.lookup_index import searched_index
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.cli.trace_tables import searches_of
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
-from kidx.logdir.names import base_offset_of, index_format_of
+from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search
 from kidx.lookup.touches import way_of
@@ -46,7 +47,7 @@ def _open(
     evidence: Evidence, targets: Sequence[str], from_file: str | None, kind: str | None, base_offset: int | None
 ) -> tuple[IndexReader, list[int]]:
     index_format = index_format_of(evidence.path, kind)
-    index = IndexReader(evidence, index_format, base_offset_of(evidence.path, base_offset))
+    index = searched_index(evidence, index_format, base_offset)
     return index, read_targets(targets, from_file, timestamp_ms if index_format is TIME_INDEX else whole_number)
 
 

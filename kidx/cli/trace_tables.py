@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kidx.cli.lookup_index import searched_index
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.formats.indexes import TIME_INDEX
-from kidx.logdir.names import base_offset_of, index_format_of
+from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot
 from kidx.lookup.touches import REPLAY, growth, touches_of, way_of, workload_targets
@@ -56,9 +57,8 @@ def trace_table(
     **_: Any,
 ) -> Table:
     """kidx.trace.v1: a row a target and search, or a row a search for a workload."""
-    path = evidence.path
-    index_format = index_format_of(path, kind)
-    index = IndexReader(evidence, index_format, base_offset_of(path, base_offset))
+    index_format = index_format_of(evidence.path, kind)
+    index = searched_index(evidence, index_format, base_offset)
     given = read_targets(targets, from_file, timestamp_ms if index_format is TIME_INDEX else whole_number)
     if workload == REPLAY and from_file is None and "-" not in targets:
         raise UsageError("--workload replay takes its targets from --from-file FILE, or `-` for standard input")

@@ -33,6 +33,8 @@ class PageMap:
 
     def ruler(self) -> str:
         """Page numbers over the marks: the first, every tenth mark, and the last where there is room."""
+        if not self.pages:
+            return ""
         line = [" "] * (self.width + 12)
         free = 0
         for mark in (*range(0, self.width, 10), self.width - 1):

@@ -11,6 +11,7 @@ from kidx.report.plain import plain
 from kidx.report.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
+_ANY_WIDTH = 1 << 16
 _SAMPLE_ROWS = 1000  # rows looked at before text decides how wide its columns are
 
 
@@ -156,6 +157,7 @@ def _liner(widths: Sequence[int], right: Sequence[bool]) -> Callable[[Sequence[s
 
 def _rich(table: Table, out: IO[str]) -> None:
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table as RichTable
 
     shown = RichTable(show_edge=False)
@@ -170,4 +172,8 @@ def _rich(table: Table, out: IO[str]) -> None:
 
     for row in table.rows:
         shown.add_row(*(Text(cell_text(c.kind, v)) for c, v in zip(table.columns, row, strict=True)))
-    Console(file=out).print(shown)
+    console = Console(file=out)
+    # Half a number is none: a table is never narrower than its longest words, even where lines then wrap.
+    needed = Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), shown).minimum
+    console.width = max(console.width, needed)
+    console.print(shown)

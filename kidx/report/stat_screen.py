@@ -43,7 +43,8 @@ def _named_facts(row: Row, iso: bool) -> Iterator[tuple[str, str]]:
     if row["zero_tail_bytes"]:
         yield "zero tail", f"{size(row['zero_tail_bytes'])}: preallocated, no entries"
     if row["torn_bytes"]:
-        yield "torn", f"the last {row['torn_bytes']} bytes are no whole entry"
+        torn = row["torn_bytes"]
+        yield "torn", f"the last {torn} bytes are no whole entry" if torn > 1 else "the last byte is no whole entry"
     yield from _spans(row, iso)
     yield "pages", f"{row['pages']:,} of 4 KiB, {row['entries_a_page']:g} entries each"
     if row["warm_from_slot"] is not None and row["entries"]:

@@ -173,13 +173,21 @@ def test_names_of_any_bytes(tmp_path: Path, command: str) -> None:
         (["state", "nowhere"], UNREADABLE, "nowhere: no such file or directory"),
         (["verify", "--select", "KX999", "."], USAGE, "KX999"),
         (["stat", "00000000000000000009.index"], UNREADABLE, "no such file or directory"),
+        (["verify", "--select", "KX105", "--ignore", "KX1", "."], USAGE, "no rule is left"),
+        (["lookup", "00000000000000000000.txnindex", "--fetch-from", "5", "--fetch-to", "4"], USAGE, "goes forward"),
+        (["trace", "00000000000000000000.txnindex", "4"], USAGE, "no search"),
         (["explain", "KX999"], USAGE, "KX999"),
         (["nonsense"], USAGE, "nonsense"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_bad_arguments_are_refused_in_a_sentence(tmp_path: Path, words: list[str], status: int, said: str) -> None:
-    there = ("00000000000000000000.index", "99999999999999999999.index", "orders.index")
+    there = (
+        "00000000000000000000.index",
+        "00000000000000000000.txnindex",
+        "99999999999999999999.index",
+        "orders.index",
+    )
     for name in there:
         (tmp_path / name).write_bytes(b"\0\0\0\1\0\0\0\2")
     ran = kidx(*words, cwd=tmp_path)
@@ -202,6 +210,20 @@ def test_a_forbidden_file_is_status_3_and_does_not_stop_the_others(words: list[s
     assert ran.status == UNREADABLE, ran
     assert f"kidx: {names[0]}: permission denied".encode() in ran.err
     assert bool(ran.out) == several
+
+
+@pytest.mark.parametrize("suffix", ["index", "timeindex", "txnindex"])
+def test_every_command_says_that_the_end_is_torn(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020d}.{suffix}"
+    path.write_bytes(b"x")
+    look = ["--fetch-from", "0", "--fetch-to", "9"] if suffix == "txnindex" else ["7"]
+    for words in (["dump", path], ["stat", path], ["verify", path], ["lookup", path, *look], ["trace", path, "7"]):
+        if words[0] == "trace" and suffix == "txnindex":
+            continue
+        ran = kidx_here(*words)
+        assert ran.status == (FINDINGS if words[0] == "verify" else CLEAN)
+        assert b"torn" in ran.out + ran.err, words
+        assert b"-1 " not in ran.out.replace(b"timestamp -1", b""), words
 
 
 def test_color_only_where_it_is_wanted(tmp_path: Path) -> None:

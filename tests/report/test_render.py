@@ -116,3 +116,12 @@ def test_iso_times_read_back(timestamp_ms: int) -> None:
     assert shown is not None
     since_epoch = datetime.fromisoformat(shown) - datetime(1970, 1, 1, tzinfo=UTC)
     assert since_epoch // timedelta(milliseconds=1) == timestamp_ms
+
+
+def test_a_table_never_breaks_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pipe and on a narrow terminal alike: half a number is none."""
+    monkeypatch.setenv("COLUMNS", "20")
+    out = io.StringIO()
+    columns = [Column(f"offset_{n}") for n in range(9)]
+    render(Table("kidx.x.v1", columns, [[2**63 - 1 - n for n in range(9)]]), "table", out)
+    assert all(str(2**63 - 1 - n) in out.getvalue() for n in range(9))
