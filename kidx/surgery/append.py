@@ -193,4 +193,4 @@ def parse_entry(index: IndexFile, text: str) -> tuple[int, ...]:
     if len(parts) == len(names) and all(p.isascii() and p.removeprefix("-").isdigit() for p in parts):
         return tuple(map(int, parts))
     shape = ":".join(n.upper() for n in names)
-    raise UsageError(f"{text!r} is no entry of a {index.format.name}: {shape} is wanted, whole numbers")
+    raise UsageError(f"{text!r} is no entry for this {index.format.name}: {shape} is wanted, whole numbers")

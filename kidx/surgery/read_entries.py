@@ -44,7 +44,7 @@ def _json_row(index: IndexFile, line: str, source: str, number: int) -> dict[str
         raise UsageError(f"{source}, line {number}: not a JSON object; dump's JSON lines are wanted")
     schema = row.get("schema", index.format.schema)
     if schema != index.format.schema:
-        raise UsageError(f"{source}, line {number}: {schema} is no entry of a {index.format.name}")
+        raise UsageError(f"{source}, line {number}: {schema} is no entry for this {index.format.name}")
     return row
 
 

@@ -27,7 +27,7 @@ def plan_undo(path: str) -> Iterator[Undo]:
 
     Raises Refused where kidx changed nothing there, the file is not as kidx left it, or the backup is not as it was.
     """
-    if os.path.isdir(path) and not os.path.islink(path):
+    if os.path.isdir(path):  # or a link to one, by which the other commands work too
         yield from _plan_newest_run(path)
         return
     directory, name = os.path.dirname(path) or ".", os.path.basename(path)

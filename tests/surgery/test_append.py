@@ -158,7 +158,7 @@ def test_streams() -> None:
         (['{"offset":1,"position":1}', "[]"], "line 2: not a JSON object"),
         (
             ['{"schema":"kidx.time_entry.v1","timestamp":1,"offset":1}'],
-            "kidx.time_entry.v1 is no entry of a offset index",
+            "kidx.time_entry.v1 is no entry for this offset index",
         ),
         (['{"offset":1}'], "position is not a whole number"),
         (['{"offset":true,"position":1}'], "offset is not a whole number"),

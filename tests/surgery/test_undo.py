@@ -154,3 +154,13 @@ def test_a_backup_that_rotted_is_made_anew(tmp_path: Path) -> None:
     change(path, b"one", b"two")
     undo(path)
     assert path.read_bytes() == b"one"
+
+
+def test_through_a_link_to_the_directory(tmp_path: Path) -> None:
+    real, link = tmp_path / "disk-0", tmp_path / "orders-0"
+    real.mkdir()
+    link.symlink_to(real)
+    (link / INDEX).write_bytes(b"one")
+    change(link / INDEX, b"one", b"two")
+    assert undo(link) == [INDEX]
+    assert (real / INDEX).read_bytes() == b"one"

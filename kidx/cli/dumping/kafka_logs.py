@@ -232,14 +232,15 @@ def _last_sequences(window: Window) -> Any:
 def producer_lines(data: bytes) -> tuple[list[bytes], str]:
     """A producer snapshot's lines, and what is wrong with it; the tool prints none of a damaged one."""
     refused = "Snapshot failed schema validation: "
+    version = int.from_bytes(data[:2], "big", signed=True)
+    if len(data) > 1 and version != VERSION:
+        return [], f"{refused}Snapshot contained an unknown file version {version}"
     if len(data) < HEADER_BYTES:
         return [], refused + "null"
     snapshot = parse_snapshot(data)
     wrong = ""
     rest = len(data) - HEADER_BYTES
-    if snapshot.version != VERSION:
-        wrong = f"{refused}Snapshot contained an unknown file version {snapshot.version}"
-    elif snapshot.entry_count < 0:
+    if snapshot.entry_count < 0:
         wrong = refused + "non-nullable field producerEntries was serialized as null"
     elif snapshot.entry_count > rest:
         wrong = f"{refused}Tried to allocate a collection of size {snapshot.entry_count}"

@@ -221,6 +221,10 @@ def test_bare_records(partition: Path, dump: Dump) -> None:
         (lambda p: overwrite(p, 6, b"\0\1\0\0"), b"Tried to allocate a collection of size 65536, but there are only "),
         (lambda p: overwrite(p, 6, b"\xff"), b"non-nullable field producerEntries was serialized as null"),
         (lambda p: shrink(p, 1), b"Snapshot failed schema validation: null"),
+        (
+            lambda p: shrink(overwrite(p, 0, b"\0\7"), p.stat().st_size - 5),
+            b"Snapshot contained an unknown file version 7",
+        ),
         (lambda p: overwrite(shrink(p, p.stat().st_size - 5), 0, b"\0\1"), b"Snapshot failed schema validation: null"),
     ],
 )
