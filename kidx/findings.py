@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)  # worst first
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One thing that can be wrong, or worth knowing, about a file.
 
     `code` is stable (KX110); `name` is its readable twin (zero-tail). `broker` says what a broker of which version does
@@ -52,20 +50,35 @@ class Skipped(NamedTuple):
     why: str
 
 
-@dataclass(slots=True)
 class Coverage:
     """What a run checked. "Clean" without these totals would claim more than is known.
 
     `bytes_checked` and `bytes_skipped` are bytes of files, `entries` index entries, `batches` record batches.
     """
 
-    files: int = 0
-    entries: int = 0
-    batches: int = 0
-    bytes_checked: int = 0
-    bytes_skipped: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    unreadable: int = 0
+    def __init__(
+        self,
+        files: int = 0,
+        entries: int = 0,
+        batches: int = 0,
+        bytes_checked: int = 0,
+        bytes_skipped: int = 0,
+        skipped: list[Skipped] | None = None,
+        unreadable: int = 0,
+    ) -> None:
+        self.files = files
+        self.entries = entries
+        self.batches = batches
+        self.bytes_checked = bytes_checked
+        self.bytes_skipped = bytes_skipped
+        self.skipped: list[Skipped] = [] if skipped is None else skipped
+        self.unreadable = unreadable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coverage) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"<Coverage: {', '.join(f'{name} {value}' for name, value in vars(self).items())}>"
 
     def add(self, other: Coverage) -> None:
         """Add another run's totals to these."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kidx.findings import Coverage, Finding, Skipped
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Checked:
     """What a check found, what it covered, and one sentence for everything it could not read. Picklable.
 
     With `only`, a path, nothing is counted but that file: its siblings are read to hold it against them.
     """
 
-    findings: list[Finding] = field(default_factory=list)
-    coverage: Coverage = field(default_factory=Coverage)
-    unread: list[str] = field(default_factory=list)
-    only: str | None = None
+    def __init__(
+        self,
+        findings: list[Finding] | None = None,
+        coverage: Coverage | None = None,
+        unread: list[str] | None = None,
+        only: str | None = None,
+    ) -> None:
+        self.findings: list[Finding] = [] if findings is None else findings
+        self.coverage: Coverage = Coverage() if coverage is None else coverage
+        self.unread: list[str] = [] if unread is None else unread
+        self.only = only
 
     def cover(self, path: str, checked_bytes: int, *, entries: int = 0, batches: int = 0) -> None:
         """Count a file that was checked."""

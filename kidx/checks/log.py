@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
@@ -22,24 +21,24 @@ _NOT_BELIEVED = ("KX301", "KX307")
 _NOT_AS_WRITTEN = (*_NOT_BELIEVED, "KX305", "KX308", "KX309", "KX310")
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class LogChecked:
     """What a log holds, joined from its stretches. `end` is the byte where its batches end."""
 
-    findings: list[Finding] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    events: list[TransactionEvent] = field(default_factory=list)
-    named: dict[int, Named] = field(default_factory=dict)
-    too_large: list[str] = field(default_factory=list)
-    broken: list[tuple[int, int]] = field(default_factory=list)  # first byte, byte after the last
-    batches: int = 0
-    first_offset: int | None = None
-    last_offset: int | None = None
-    max_timestamp: int = -1
-    last_position: int = 0
-    compacted: bool = False
-    whole: bool = True  # no place was broken, so what is not there is missing
-    end: int = 0
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.gaps: list[Gap] = []
+        self.events: list[TransactionEvent] = []
+        self.named: dict[int, Named] = {}
+        self.too_large: list[str] = []
+        self.broken: list[tuple[int, int]] = []  # first byte, byte after the last
+        self.batches = 0
+        self.first_offset: int | None = None
+        self.last_offset: int | None = None
+        self.max_timestamp = -1
+        self.last_position = 0
+        self.compacted = False
+        self.whole = True  # no place was broken, so what is not there is missing
+        self.end = 0
 
     @property
     def not_believed(self) -> list[int]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from zlib import crc32
+from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.findings import Finding
@@ -11,8 +10,7 @@ from kidx.findings import Finding
 QUICK, DEFAULT, DEEP = "quick", "default", "deep"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sample:
+class Sample(NamedTuple):
     """Which logs to read: those whose name falls on `share` (from 1) of `shares`, or a percentage of them.
 
     By name, so that the same logs are chosen again, by whatever process, and N shares are the whole.
@@ -38,12 +36,13 @@ class Sample:
 
     def has(self, name: str) -> bool:
         """Whether a log is in the sample."""
+        from zlib import crc32
+
         at = crc32(name.encode("utf-8", "surrogateescape"))
         return at % self.shares == self.share - 1 if self.shares else at % 10_000 < self.share * 100
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Options:
+class Options(NamedTuple):
     """What to check and what to report.
 
     `level`: QUICK reads no log, DEFAULT every batch's header and CRC, DEEP every record. `sample` leaves logs out.

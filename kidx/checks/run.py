@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from kidx.checks.account import Checked
@@ -37,7 +36,7 @@ def check_all(
             add(whole, unreadable(str(target)))
     shared_out = len(asked) >= _TARGETS_A_JOB * options.jobs
     jobs = options.jobs if shared_out else 1
-    each = replace(options, jobs=1) if shared_out else options
+    each = options._replace(jobs=1) if shared_out else options
     for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
         add(whole, checked)
         if progress:
@@ -69,8 +68,3 @@ def finish(whole: Checked) -> None:
 
 def _order(finding: Finding) -> tuple[str, int, str]:
     return finding.file, -1 if finding.byte_start is None else finding.byte_start, finding.rule
-
-
-def worst_reached(findings: Sequence[Finding], severities: Sequence[str]) -> bool:
-    """Whether any finding is of one of these severities."""
-    return any(f.severity in severities for f in findings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.account import Checked
@@ -43,13 +42,13 @@ class Index(NamedTuple):
     fields: Mapping[str, Numbers]
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class SegmentChecked:
     """What is known of a segment when it has been checked; `log` is None where its log was not read."""
 
-    segment: Segment
-    indexes: dict[str, Index]
-    log: LogChecked | None = None
+    def __init__(self, segment: Segment, indexes: dict[str, Index]) -> None:
+        self.segment = segment
+        self.indexes = indexes
+        self.log: LogChecked | None = None
 
 
 def check_segment(

@@ -7,7 +7,6 @@ Stretch that each gives back. The whole log of a small segment is one stretch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kidx.findings import Finding
@@ -60,27 +59,27 @@ class Named(NamedTuple):
     exact: bool
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Stretch:
     """What a stretch of a log holds. `first_offset` and `last_offset` are None where it has no sound batch."""
 
-    start: int
-    position: int = 0
-    batches: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    events: list[TransactionEvent] = field(default_factory=list)
-    named: dict[int, Named] = field(default_factory=dict)
-    too_large: list[str] = field(default_factory=list)
-    first_offset: int | None = None
-    last_offset: int | None = None
-    last_position: int | None = None
-    first_epoch: int = -1
-    last_epoch: int = -1
-    max_timestamp: int = NO_TIMESTAMP
-    compacted: bool = False
-    future: tuple[int, int] | None = None
-    times_met: bytes | bytearray | None = None  # a byte a time entry, 1 where a batch has its offset
-    first_time_met: int | None = None
-    ending: str = "end"
-    ending_why: str = ""
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.position = 0
+        self.batches = 0
+        self.findings: list[Finding] = []
+        self.gaps: list[Gap] = []
+        self.events: list[TransactionEvent] = []
+        self.named: dict[int, Named] = {}
+        self.too_large: list[str] = []
+        self.first_offset: int | None = None
+        self.last_offset: int | None = None
+        self.last_position: int | None = None
+        self.first_epoch = -1
+        self.last_epoch = -1
+        self.max_timestamp = NO_TIMESTAMP
+        self.compacted = False
+        self.future: tuple[int, int] | None = None
+        self.times_met: bytes | bytearray | None = None  # a byte a time entry, 1 where a batch has its offset
+        self.first_time_met: int | None = None
+        self.ending = "end"
+        self.ending_why = ""

@@ -41,6 +41,12 @@ def main(args: list[str] | None = None) -> None:
 
 def _run(args: list[str]) -> int:
     """The exit status of a command line."""
+    if args[:1] == ["verify"]:
+        from kidx.cli.verify_run import read_plain, verify_plainly
+
+        plainly = read_plain(args)
+        if plainly is not None:
+            return verify_plainly(*plainly)
     from kidx.cli.dumping import plain_form
 
     asked = plain_form.read(args)

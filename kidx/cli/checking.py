@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kidx.cli import exit_status
 from kidx.cli.options import base_offset_option
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
 
 if TYPE_CHECKING:
-    from kidx.checks.account import Checked
     from kidx.checks.options import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,13 +63,3 @@ def options_of(
         raise UsageError(f"--select {select} --ignore {ignore}: no rule is left to check")
     chosen = Sample.parse(sample) if sample else None
     return Options(base_offset, live, level or DEFAULT, chosen, jobs, rules)
-
-
-def status_of(checked: Checked, fail_level: str) -> tuple[Sequence[str], int]:
-    """The severities that count as a failure, and the exit status."""
-    from kidx.checks.run import worst_reached
-
-    failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]
-    if checked.unread or not checked.coverage.files:
-        return failing, exit_status.UNREADABLE
-    return failing, exit_status.FINDINGS if worst_reached(checked.findings, failing) else exit_status.CLEAN

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import click
 
+from kidx.cli.color import wants_color as wants_color
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,15 +82,6 @@ def color_option(f: F) -> F:
         show_default=True,
         help="Colour marks severity and the warm section; `auto` means on a terminal without NO_COLOR.",
     )(f)
-
-
-def wants_color(choice: str) -> bool:
-    """Whether to colour: as asked, else on a terminal that does not say NO_COLOR."""
-    import os
-
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paths_from(paths: tuple[str, ...], from_file: str | None) -> list[str]:

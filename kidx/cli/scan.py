@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kidx.cli.checking import checking_options, options_of, status_of
+from kidx.cli.checking import checking_options, options_of
 from kidx.cli.options import color_option, format_option, from_file_option, paths_from, wants_color
 
 
@@ -65,7 +65,7 @@ def command(
     """
     from kidx.cli import complain
     from kidx.cli.fleet import FleetProgress, keep_results, settings_of
-    from kidx.cli.verdict import print_verdict
+    from kidx.cli.verdict import print_verdict, status_of
 
     settings = settings_of(master, config, out, report, entries, compaction, fresh, spark_log)
     options = options_of(select, ignore, level, sample, live, base_offset)

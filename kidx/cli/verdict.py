@@ -6,7 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from kidx.findings import Coverage, Finding, Rule
+from kidx.cli import exit_status
+from kidx.findings import SEVERITIES, Coverage, Finding, Rule
 
 
 class Checked(Protocol):
@@ -15,6 +16,15 @@ class Checked(Protocol):
     findings: list[Finding]
     coverage: Coverage
     unread: list[str]
+
+
+def status_of(checked: Checked, fail_level: str) -> tuple[Sequence[str], int]:
+    """The severities that count as a failure, and the exit status."""
+    failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]
+    if checked.unread or not checked.coverage.files:
+        return failing, exit_status.UNREADABLE
+    worst = any(finding.severity in failing for finding in checked.findings)
+    return failing, exit_status.FINDINGS if worst else exit_status.CLEAN
 
 
 def print_verdict(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import checking_options, options_of, status_of
-from kidx.cli.options import color_option, format_option, from_file_option, paths_from, wants_color
+from kidx.cli.checking import checking_options, options_of
+from kidx.cli.options import color_option, format_option, from_file_option, paths_from
 
 
 @click.command(
@@ -57,33 +57,16 @@ def command(
     --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is said; what
     could not be read is status 3.
     """
-    from dataclasses import replace
+    from kidx.cli.verify_run import verify_paths
 
-    from kidx.checks.run import check_all
-    from kidx.checks.targets import targets_of
-    from kidx.cli import complain
-    from kidx.cli.progress import Progress
-    from kidx.cli.suggesting import print_suggestions, refuse_other_forms
-    from kidx.cli.verdict import print_verdict
-    from kidx.errors import UsageError
-    from kidx.evidence import STDIN_NAMES, is_uri
-    from kidx.forks import cpu_count
-
-    if suggest:
-        refuse_other_forms(form)
-    asked = paths_from(paths, from_file)
-    if kind is None and any(path in STDIN_NAMES for path in asked):
-        raise UsageError("standard input has no name that says what it is; add --kind")
-    if any(is_uri(path) for path in asked):
-        jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
-    jobs = jobs or min(2, cpu_count())
-    options = replace(options_of(select, ignore, level, sample, live, base_offset, jobs), kind=kind)
-    with Progress("checked") as progress:
-        checked = check_all(targets_of(asked), options, progress)
-    for sentence in checked.unread:
-        complain(sentence)
-    failing, status = status_of(checked, fail_level)
-    print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
-    if suggest:
-        print_suggestions(form, checked.findings)
-    return status
+    return verify_paths(
+        paths_from(paths, from_file),
+        options_of(select, ignore, level, sample, live, base_offset)._replace(kind=kind),
+        jobs,
+        form=form,
+        fail_level=fail_level,
+        color=color,
+        every=every,
+        verbose=verbose,
+        suggest=suggest,
+    )

@@ -138,7 +138,7 @@ def _unit(target: Target, options: Options, above: str) -> Unit:
 
 def _said(options: Options) -> str:
     rules = None if options.rules is None else sorted(options.rules)
-    return repr({name: getattr(options, name) for name in options.__slots__} | {"rules": rules})
+    return repr(options._asdict() | {"rules": rules})
 
 
 def pack(costs: Sequence[int], target: int) -> list[int]:

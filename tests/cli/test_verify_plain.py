@@ -1,0 +1,70 @@
+"""The plain form of `kidx verify` means what click makes of it, whatever the words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kidx.cli import verify_run
+from kidx.cli.verify import command
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a"],
+        ["a", "b", ""],
+        ["--jobs", "2", "a"],
+        ["a", "--jobs", "256", "no such *"],
+        ["verify", "a=b", "\udcff"],
+        ["a", "--jobs", "007"],
+    ],
+)
+def test_click_reads_the_same(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = verify_run.read_plain(["verify", *words])
+    assert plain is not None
+    seen: list[Any] = []
+
+    def check_all(targets: Any, options: Any, progress: Any) -> Any:
+        seen.append((list(targets), options._replace(rules=None)))
+        raise KeyError("enough")
+
+    monkeypatch.setattr(verify_run, "check_all", check_all)
+    printed: list[Any] = []
+    original = verify_run.verify_paths
+
+    def verify_paths(paths: Any, options: Any, jobs: Any = None, **more: Any) -> int:
+        printed.append(dict(original.__kwdefaults__ or {}) | more)
+        return original(paths, options, jobs, **more)
+
+    monkeypatch.setattr(verify_run, "verify_paths", verify_paths)
+    with pytest.raises(KeyError):
+        verify_run.verify_plainly(*plain)
+    with pytest.raises(KeyError), command.make_context("verify", list(words)) as context:
+        command.invoke(context)
+    assert seen[0] == seen[1]
+    assert printed[0] == printed[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["verify"],
+        ["verify", "--help"],
+        ["verify", "-"],
+        ["verify", "--jobs", "2"],
+        ["verify", "--jobs"],
+        ["verify", "a", "--jobs", "0"],
+        ["verify", "a", "--jobs", "257"],
+        ["verify", "a", "--jobs", "²"],
+        ["verify", "a", "--jobs", "1", "--jobs", "2"],
+        ["verify", "--deep", "a"],
+        ["verify", "--jobs=2", "a"],
+        ["verify", "--", "a"],
+        ["dump", "a"],
+    ],
+)
+def test_other_forms_are_clicks(words: list[str]) -> None:
+    assert verify_run.read_plain(words) is None
