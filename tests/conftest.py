@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--refresh", action="store_true", help="rewrite kept transcripts with what commands print now")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups, which it does in this hook, too
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     no_interop = _why_no_interop(config)
     no_spark = "" if find_spec("pyspark") else "needs the extra: pip install 'kidx[spark]'"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 GROUP_BYTES = 64 << 20
 _SMALLEST_GROUP_BYTES = 8 << 20
 _GROUPS_A_CORE = 4
+_LEAST_WAVES = 4  # of any fleet but a small one, so that a scan that is broken off has kept most of its work
 _JOBS_AT_ONCE = 2
 
 Wave = list[list[Unit]]  # groups of units; a group is a task
@@ -36,7 +37,7 @@ def plan(units: Sequence[Unit], cores: int) -> list[Wave]:
     if not units:
         return []
     costs = [u.cost for u in units]
-    size = min(GROUP_BYTES, max(_SMALLEST_GROUP_BYTES, math.ceil(sum(costs) / (cores * _GROUPS_A_CORE))))
+    size = min(GROUP_BYTES, max(_SMALLEST_GROUP_BYTES, math.ceil(sum(costs) / (cores * _GROUPS_A_CORE * _LEAST_WAVES))))
     groups: dict[int, list[Unit]] = {}
     for unit, number in zip(units, pack(costs, size), strict=True):
         groups.setdefault(number, []).append(unit)

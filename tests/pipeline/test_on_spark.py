@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from kidx.checks.options import Options
 from kidx.checks.partition import check_target
 from kidx.logdir.tree import Partition
+from kidx.pipeline import scan as scanning
 from kidx.pipeline import waves
 from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.entries import write_entries
@@ -80,6 +82,31 @@ def test_waves_find_what_the_checks_find(spark: Any) -> None:
     for unit in units:
         direct = check_target(unit.target, Options())
         assert checked_of(found[unit.key]).findings == direct.findings
+
+
+def test_a_second_scan_reads_what_has_changed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = writable(SET / "fleet", tmp_path / "fleet")
+    settings = scanning.Settings(out=str(tmp_path / "out"))
+    sessions = []
+
+    def session(*_: object) -> Any:
+        sessions.append(spark)
+        return nullcontext(spark)
+
+    def scan() -> scanning.Scanned:
+        return scanning.scan([str(root)], Options(), settings, lambda *_: None)
+
+    monkeypatch.setattr(scanning, "spark_session", session)
+    first = scan()
+    assert first.units_read == len(first.inventory.units) and len(sessions) == 1
+    index = sorted((root / "broker-2" / "orders-0").glob("*.index"))[0]
+    index.write_bytes(index.read_bytes() + b"\1\2\3")
+    second = scan()
+    assert second.units_read == 1 and len(sessions) == 2
+    assert {f.file for f in second.checked.findings} - {f.file for f in first.checked.findings} == {str(index)}
+    third = scan()
+    assert third.units_read == 0 and len(sessions) == 2  # nothing to do: no Spark
+    assert third.checked.findings == second.checked.findings
 
 
 def test_a_worker_that_dies_over_one_unit_loses_no_other(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
