@@ -20,7 +20,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("partition")
+@click.argument("partition", type=click.Path(readable=False))
 @click.option("--plan", is_flag=True, help="Say what a cleaning would keep and drop; kidx never cleans itself.")
 @click.option("--records", is_flag=True, help="A row a record instead of a row a segment.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(dir_okay=False, readable=False)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -35,7 +36,7 @@ def lab_options(f: F) -> F:
             ),
             click.option("--simulate", is_flag=True, help="What a workload's look-ups cost when memory is short."),
             click.option(
-                "--workload-file", metavar="FILE", help="--simulate: the workload, a line a fact (`-`: stdin)."
+                "--workload-file", type=_FILE, metavar="FILE", help="--simulate: the workload, a line a fact (`-`: stdin)."
             ),
             click.option(
                 "--cache", "cache_bytes", type=Bytes(), default="16MiB", show_default=True, help="--simulate: memory."
@@ -48,8 +49,8 @@ def lab_options(f: F) -> F:
                 "--warm-bytes", type=Bytes(), multiple=True, help="--simulate: the warm section's length; repeatable."
             ),
             click.option("--away", metavar="READER", multiple=True, help="--simulate: this reader reads from a slave."),
-            click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw the answer there, too."),
-            click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="As one page of HTML."),
+            click.option("--svg", metavar="FILE", type=_FILE, help="Draw the answer there, too."),
+            click.option("--html", metavar="FILE", type=_FILE, help="As one page of HTML."),
         )
     ):  # fmt: skip
         f = option(f)

@@ -23,7 +23,10 @@ from kidx.errors import KidxError, UsageError
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @click.option(
-    "--output", type=click.Path(), metavar="DIR", help="Write DIR/<partition>/<file>, beside nothing of the broker's."
+    "--output",
+    type=click.Path(readable=False),
+    metavar="DIR",
+    help="Write DIR/<partition>/<file>, beside nothing of the broker's.",
 )
 @click.option("--in-place", is_flag=True, help="Replace the indexes where they are; the old ones are kept (kidx undo).")
 @click.option(

@@ -28,12 +28,21 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option(
     "--conf", "config", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's own; may be repeated."
 )
-@click.option("--out", metavar="DIR", help="Keep results here (or at a URI), and next time read only what has changed.")
+@click.option(
+    "--out",
+    type=click.Path(readable=False),
+    metavar="DIR",
+    help="Keep results here (or at a URI), and next time read only what has changed.",
+)
 @click.option("--report", type=click.Choice(["html"]), help="Write a page with pictures, too: DIR/report.html.")
 @click.option("--entries", is_flag=True, help="Write every index entry as Parquet below --out, too.")
 @click.option("--compaction", is_flag=True, help="Say what compaction would save, of every data topic.")
 @click.option("--fresh", is_flag=True, help="Read everything again, whatever --out holds from before.")
-@click.option("--spark-log", type=click.Path(dir_okay=False), help="Where Spark's own log goes.  [default: nowhere]")
+@click.option(
+    "--spark-log",
+    type=click.Path(dir_okay=False, readable=False),
+    help="Where Spark's own log goes.  [default: nowhere]",
+)
 @checking_options
 @color_option
 def command(

@@ -30,7 +30,12 @@ def page_size_option(f: F) -> F:
 
 def targets_from_option(f: F) -> F:
     """--from-file: more targets."""
-    return click.option("--from-file", metavar="FILE", help="Read more targets from this file, a line each.")(f)
+    return click.option(
+        "--from-file",
+        type=click.Path(readable=False),
+        metavar="FILE",
+        help="Read more targets from this file, a line each.",
+    )(f)
 
 
 def index_kind_option(f: F) -> F:

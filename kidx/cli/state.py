@@ -18,7 +18,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("partition")
+@click.argument("partition", type=click.Path(readable=False))
 @click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only facts of this kind; may be repeated.")

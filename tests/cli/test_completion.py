@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from kidx.cli.exit_status import CLEAN
+from kidx.cli.group import LazyGroup, cli
 from tests.support import kidx
 
 
@@ -44,6 +46,21 @@ def test_paths_are_left_to_the_shell(command: str) -> None:
     line = f"kidx {command} orde"
     ran = kidx(_KIDX_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(line.split()) - 1))
     assert ran.out.decode().partition(",")[0] in ("file", "dir")
+
+
+def test_every_argument_that_is_a_path_is_one_to_the_shell_and_kidx_alone_tries_to_read_it() -> None:
+    """click would refuse what it may not read as wrong usage (2), which is kidx's to say (3)."""
+    assert isinstance(cli, LazyGroup)
+    for words, command, _ in cli.walk():
+        for one in command.params:
+            named = one.name in ("path", "paths", "file", "partition", "root", "roots") or one.metavar in (
+                "FILE",
+                "DIR",
+            )
+            if isinstance(one.type, click.Path):
+                assert not one.type.readable, (words, one.name)
+            else:
+                assert not named, (words, one.name)
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")

@@ -22,7 +22,12 @@ Examples:
 @from_file_option
 @click.option("--kind", type=click.Choice(_KINDS), help="What a file is, where its place does not tell; or only these.")
 @click.option("--body", "bodies", is_flag=True, help="Messages: print the body too, as stored.")
-@click.option("--config", metavar="FILE", help="The broker's properties, for an index file's slots and entries.")
+@click.option(
+    "--config",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="The broker's properties, for an index file's slots and entries.",
+)
 @format_option()
 @iso_option
 def command(

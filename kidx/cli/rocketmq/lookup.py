@@ -38,7 +38,12 @@ Exit status: 0 answered, 3 the real store would throw or not load: the answer is
     show_default=True,
     help="current: the first message at or after the time, or the last at or before it.",
 )
-@click.option("--mtimes", metavar="FILE", help="File times for the classic search: path TAB nanoseconds, a line each.")
+@click.option(
+    "--mtimes",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="File times for the classic search: path TAB nanoseconds, a line each.",
+)
 @click.option("--max", "most", type=click.IntRange(1, 2**31 - 1), default=64, show_default=True, help="Answers a key.")
 @click.option("--begin", type=int, default=0, show_default=True, help="Keys: from this time, epoch ms.")
 @click.option("--end", type=int, default=2**63 - 1, help="Keys: up to this time, epoch ms.")

@@ -17,12 +17,14 @@ def config_options(f: F) -> F:
     """--config and --commit-log: what no file of the store records."""
     f = click.option(
         "--config",
+        type=click.Path(readable=False),
         metavar="FILE",
         help="The broker's properties: file sizes, index slots and entries.  [default: inferred from the files]",
     )(f)
     return click.option(
         "--commit-log",
         "commit_log",
+        type=click.Path(readable=False),
         metavar="DIR",
         multiple=True,
         help="A directory of the commit log, where it is split over several disks; may be given again.",
