@@ -36,7 +36,10 @@ def lab_options(f: F) -> F:
             ),
             click.option("--simulate", is_flag=True, help="What a workload's look-ups cost when memory is short."),
             click.option(
-                "--workload-file", type=_FILE, metavar="FILE", help="--simulate: the workload, a line a fact (`-`: stdin)."
+                "--workload-file",
+                type=_FILE,
+                metavar="FILE",
+                help="--simulate: the workload, a line a fact (`-`: stdin).",
             ),
             click.option(
                 "--cache", "cache_bytes", type=Bytes(), default="16MiB", show_default=True, help="--simulate: memory."
