@@ -64,6 +64,10 @@ def rules_page() -> str:
         MADE_BY.format("kidx/checks/catalogue.py and kidx/rocketmq/catalogue.py"),
         "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule "
         "that goes leaves its number unused.\n",
+        "Of one rule in one file at most 1,000 findings are listed; one more finding of the rule then counts the rest "
+        "(its `found`). Of one stretch of a log (a process's share of it) at most 20,000 findings about batches are "
+        "kept, and 1,000 gaps, so in a log of nothing but damage that count is the least there is. The screen shows 20 "
+        "of a rule in a file and says how many more there are; `--all` shows them.\n",
         "| code | name | severity | what it means |\n|---|---|---|---|",
         *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
         "",

@@ -83,7 +83,7 @@ def check_segment(
 def _why_left_out(log: DataFile, options: Options) -> str:
     """Why a log is not to be read, empty where it is."""
     if options.level == QUICK:
-        return "--quick reads no log"
+        return "--quick reads no log and holds no index against one"
     return "" if options.sample is None or options.sample.has(_sample_name(log)) else "not in the sample"
 
 
