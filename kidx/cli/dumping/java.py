@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from kidx.formats.text import JAVA
 
@@ -34,45 +33,6 @@ def sequence_before(sequence: int, decrement: int) -> int:
 def text(data: bytes) -> str:
     """Bytes as `new String(bytes, UTF_8)` reads them: as Python, but an encoded surrogate is one bad character."""
     return data.decode("utf-8", JAVA)
-
-
-def compact_json(value: Any) -> str:
-    """JSON as Jackson prints a node: control characters in upper-case hex, doubles as Double.toString has them."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_quoted(k)}:{compact_json(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(compact_json, value)) + "]"
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, float):
-        return double_text(value)
-    import json
-
-    return json.dumps(value)
-
-
-def _quoted(value: str) -> str:
-    import json
-
-    text = json.dumps(value, ensure_ascii=False)
-    if "\\u00" in text:
-        text = re.sub(r"(?<!\\)((?:\\\\)*)\\u00(1[a-f]|0[a-f])", lambda m: f"{m[1]}\\u00{m[2].upper()}", text)
-    return text
-
-
-def double_text(value: float) -> str:
-    """Double.toString; what is no number is quoted, as Jackson does."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return {"inf": '"Infinity"', "-inf": '"-Infinity"'}.get(str(value), '"NaN"')
-    from decimal import Decimal
-
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        text = format(Decimal(repr(value)), "f")
-        return text if "." in text else text + ".0"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    assert isinstance(exponent, int)
-    written = "".join(map(str, digits)).rstrip("0") or "0"
-    return f"{'-' if sign else ''}{written[0]}.{written[1:] or '0'}E{exponent + len(digits) - 1}"
 
 
 def path_text(path: str) -> str:

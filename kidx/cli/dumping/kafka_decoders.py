@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kidx.cli.dumping import java, remote_text
+from kidx.cli.dumping import remote_text
+from kidx.cli.dumping.jackson import compact_json
 from kidx.errors import WrongFormat
 from kidx.formats.records import Record
 from kidx.formats.schemas.reader import JACKSON
@@ -46,10 +47,10 @@ def _coordinator(decoded: DecodedRecord, record: Record) -> tuple[str | None, st
     for part in (key, value):
         if part is not None and part.data is not None:
             part.data.pop(TRAILING_BYTES, None)  # for which the tool does not look
-    said = java.compact_json({"type": str(key.type), "data": key.data})
+    said = compact_json({"type": str(key.type), "data": key.data})
     if value is None:
         return said, _TOMBSTONE
-    return said, java.compact_json({"version": str(value.version), "data": value.data})
+    return said, compact_json({"version": str(value.version), "data": value.data})
 
 
 def _metadata(decoded: DecodedRecord, record: Record) -> str:
@@ -59,7 +60,7 @@ def _metadata(decoded: DecodedRecord, record: Record) -> str:
     if TRAILING_BYTES in value.data:
         count = len(value.data[TRAILING_BYTES]) // 2
         return f"Error at {record.offset}, skipping. Found {count} byte(s) of garbage after {value.type}"
-    return java.compact_json(_framed(value))
+    return compact_json(_framed(value))
 
 
 def _framed(value: Part) -> dict[str, Any]:

@@ -164,7 +164,9 @@ def _control_text(control: ControlRecord) -> str:
         epoch = control.fields["coordinatorEpoch"] if control.fields else None
         return f" endTxnMarker: {control.name} coordinatorEpoch: {epoch}"
     if control.name in _CONTROL_WORDS:
-        return f" {_CONTROL_WORDS[control.name]} {java.compact_json(control.fields)}"
+        from kidx.cli.dumping.jackson import compact_json
+
+        return f" {_CONTROL_WORDS[control.name]} {compact_json(control.fields)}"
     return f" controlType: {control.name}({control.type_id})"
 
 
