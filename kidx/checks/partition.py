@@ -99,6 +99,8 @@ class _PartitionCheck:
 
     def everything(self) -> Checked:
         """Check every file."""
+        if not self.partition.files:
+            self.done.skip(self.partition.directory, "none of Kafka's data files is in it")
         for file in self.partition.files:
             if file.kind == PRODUCER_SNAPSHOT:
                 self._snapshot(file)
@@ -120,6 +122,8 @@ class _PartitionCheck:
             self._snapshot(file)
         elif file.kind in TEXT_KINDS:
             self._text_file(file)
+        elif file.kind in _MARKS:
+            self.done.skip(file.path, "it is a mark; nothing is in it to check")
         elif file.name.base_offset is None:
             self._loose(file)
         else:

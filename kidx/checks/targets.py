@@ -36,7 +36,7 @@ def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
         except CannotRead:
             whole = False  # opening it will say what is wrong
         if whole:
-            trees.setdefault(path, list(_below(path)))
+            trees.setdefault(path, list(_below(path)) or [Target(path)])
         else:
             directory, name = os.path.split(path)
             target = lone.setdefault(absolute(directory), Target(directory, {}))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from kidx.findings import ERROR, NOTE, WARNING, Coverage, Finding, Rule
+from kidx.report.plain import plain
 from kidx.report.verdict import covered, place_of
 
 _COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
@@ -29,7 +30,7 @@ def render_github(
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return plain(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -173,3 +173,21 @@ def test_diff(damaged: Path) -> None:
     assert {r["schema"] for r in ran.rows} == {"kidx.difference.v1", "kidx.summary.v1"}
     assert list(ran.rows[0]) == ["schema", "what", "where", "left", "right", "allowed"]
     assert b"DIFFERS" in kidx("diff", CLEAN / "plain-0", damaged).out
+
+
+def test_where_nothing_is_to_be_checked_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    for path, why in (("empty", "none of Kafka's data files"), (".kafka_cleanshutdown", "it is a mark")):
+        alone = kidx("verify", tmp_path / path)
+        assert (alone.status, alone.err) == (3, b"")
+        for ran in (alone, kidx("verify", tmp_path / path, CLEAN / "plain-0")):
+            assert why in ran.out.decode() and "nothing skipped" not in ran.out.decode()
+    assert ran.status == 0
+
+
+def test_annotations_reach_no_terminal_as_controls(damaged: Path) -> None:
+    odd = damaged.rename(damaged.parent / "a%\x1b[31m\n,b:-0")
+    for line in kidx("verify", "--format", "github", odd).out.decode().splitlines():
+        assert line.startswith("::") and line.isprintable()
+    assert "a%25\\x1b[31m%0A%2Cb%3A-0" in kidx("verify", "--format", "github", odd).out.decode()
