@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
     Column = Sequence[int]
 
+_FIELDS = (
+    "base_offset",
+    "leader_epoch",
+    "magic",
+    "attributes",
+    "last_offset_delta",
+    "max_timestamp",
+    "record_count",
+)
 _ONE = frozenset([1])
 _V2 = frozenset([2])
 _LARGEST_OFFSET = 2**63 - 1
@@ -35,7 +44,8 @@ def pass_quietly(
     """Whether a window is as it should be in every way; `seen` and the entries met are brought up to date then."""
     if window.bad_crc or not window.plain or facts.deep:
         return False
-    column = window.plain_columns()
+    column = window.plain_columns(*_FIELDS)
+    positions = window.plain_positions
     base, count, largest = column["base_offset"], column["record_count"], column["max_timestamp"]
     last = list(map(add, base, column["last_offset_delta"]))
     top = max(largest)
@@ -46,13 +56,13 @@ def pass_quietly(
         and top <= facts.future_ms
         and _of_one_epoch(column, facts, seen)
         and bisect_left(facts.wanted, base[0]) == bisect_right(facts.wanted, last[-1])
-        and (offsets is None or _offsets_agree(offsets, window, column["position"], last))
+        and (offsets is None or _offsets_agree(offsets, window, positions, last))
         and (times is None or _times_agree(times, base[0], last, largest, seen))
     ):
         return False
     if seen.first_offset is None:
         seen.first_offset = base[0]
-    seen.last_offset, seen.last_position = last[-1], column["position"][-1]
+    seen.last_offset, seen.last_position = last[-1], positions[-1]
     seen.max_timestamp = max(seen.max_timestamp, top)
     seen.batches += len(window)
     return True
@@ -80,9 +90,7 @@ def _consecutive(base: Column, count: Column, seen: Stretch) -> bool:
     """Whether each batch begins with the offset after the one before."""
     if seen.last_offset is not None and base[0] != seen.last_offset + 1:
         return False
-    following = list(map(add, base, count))
-    following.pop()
-    return following == list(base[1:])
+    return list(map(add, base, count))[:-1] == list(base[1:])
 
 
 def _of_one_epoch(column: dict[str, Column], facts: LogFacts, seen: Stretch) -> bool:

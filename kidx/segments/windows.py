@@ -15,6 +15,7 @@ from kidx.formats.batches import (
     TRANSACTIONAL_BIT,
     Batch,
 )
+from kidx.formats.fields import columns_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
     Bools = npt.NDArray[np.bool_]
-
-
-_NAMES = tuple(field.name for field in BATCH_HEADER.fields)
 
 
 class Window:
@@ -69,10 +67,14 @@ class Window:
         """Whether the window came without arrays, as those of large batches do."""
         return isinstance(self._positions, list)
 
-    def plain_columns(self) -> dict[str, Sequence[int]]:
-        """All fields of BATCH_HEADER and `position`, without numpy: for windows of few, large batches."""
-        columns = zip(*BATCH_HEADER.struct.iter_unpack(self.headers), strict=True)
-        return {"position": self._positions, **dict(zip(_NAMES, columns, strict=True))}  # type: ignore[dict-item]
+    def plain_columns(self, *names: str) -> dict[str, Sequence[int]]:
+        """These fields of BATCH_HEADER, without numpy: for windows of few, large batches."""
+        return dict(columns_of(BATCH_HEADER, self.headers, names))
+
+    @property
+    def plain_positions(self) -> list[int]:
+        """First byte of each batch, in a window that is plain."""
+        return list(self._positions)
 
     def column(self, name: str) -> Ints:
         """A field of BATCH_HEADER (base_offset, max_timestamp, producer_id, crc, ...), int64."""
