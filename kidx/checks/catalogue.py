@@ -446,9 +446,9 @@ _LOG = (
         "Brokers do not look into batches that they serve: consumers fail on it with every attempt. The log cleaner "
         "dies on it, and compaction of the whole disk stops until the broker is restarted (since 1.1: of this "
         "partition).",
-        "Found with --deep only, but for control batches, whose types are always looked at. The CRC holds, "
-        "so the batch was written like this: a broken client or compression "
-        "library, or a tool that wrote the log.",
+        "Found with --deep only, but for control batches, whose types are always looked at, and compressed messages "
+        "before v2, which are inflated for their offsets. The CRC holds, so the batch was written like this: a broken "
+        "client or compression library, or a tool that wrote the log.",
         "have consumers seek past the batch, or delete records up to it (kafka-delete-records)",
     ),
     Rule(

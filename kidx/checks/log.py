@@ -17,8 +17,8 @@ from kidx.segments.walk import END, PREALLOCATED, TORN
 
 _WORTH_FORKING_BYTES = 24 << 20  # below that a fork costs more than it saves
 _MOST_BROKEN_PLACES = 1000
-_NOT_BELIEVED = ("KX301", "KX307")
-_NOT_AS_WRITTEN = (*_NOT_BELIEVED, "KX305", "KX308", "KX309", "KX310")
+_NOT_BELIEVED = ("KX301", "KX307", "KX308")
+_NOT_AS_WRITTEN = (*_NOT_BELIEVED, "KX305", "KX309", "KX310")
 
 
 class LogChecked:
@@ -42,7 +42,7 @@ class LogChecked:
 
     @property
     def not_believed(self) -> list[int]:
-        """Where the batches stand whose headers are not to be believed."""
+        """Where the batches stand whose offsets are not to be believed."""
         return [f.byte_start for f in self.findings if f.rule in _NOT_BELIEVED and f.byte_start is not None]
 
     @property

@@ -15,7 +15,7 @@ from kidx.checks.transaction_events import TransactionEvents
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.batches import DELETE_HORIZON_BIT
-from kidx.segments.records import first_offset
+from kidx.segments.records import read_records
 from kidx.segments.scan import scan
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ class StretchCheck:
         good: Bools = np.ones(len(window), bool)
         if window.bad_crc:
             good[window.bad_crc] = False
-        first_offsets = self._first_offsets(window, good)
+        first_offsets, known = self._first_offsets(window, good)
         self._add(wrong_crcs(self.log.path, window))
         self._add(wrong_fields(self.log.path, self.facts, window, good, first_offsets))
         seen.compacted |= _compacted(window, good)
-        sound = good & ~impossible(window)
+        sound = good & known & ~impossible(window)
         self._offsets_follow(window, sound, first_offsets)
         self._add(check_epochs(self.log.path, self.facts, seen, window, good))
         seen.events += self._events.of(window, sound)
@@ -101,18 +101,25 @@ class StretchCheck:
             if len(self.seen.findings) < _MOST_FINDINGS:
                 self.seen.findings.append(one)
 
-    def _first_offsets(self, window: Window, good: Bools) -> Ints:
-        """Each batch's first offset; a compressed v0 or v1 message tells it only when inflated."""
+    def _first_offsets(self, window: Window, good: Bools) -> tuple[Ints, Bools]:
+        """Each batch's first offset, and whether it is known; a compressed v0 or v1 message tells it when inflated."""
         import numpy as np
 
+        known: Bools = np.ones(len(window), bool)
         wrapped = (window.column("magic") < 2) & (window.codec > 0)
         if not wrapped.any():
-            return window.column("base_offset")
+            return window.column("base_offset"), known
         first = window.column("base_offset").copy()
         for row, batch in enumerate(window.batches()):
             if wrapped[row] and good[row]:
-                first[row] = first_offset(self.log, batch)
-        return np.minimum(first, window.column("base_offset"))
+                records, damage = read_records(self.log, batch)
+                if damage is None and records:
+                    first[row] = records[0].offset
+                else:
+                    known[row] = False
+                if damage is not None and not damage.limit and not self.facts.deep:
+                    self._add([of_batch(self.log.path, "KX308", window, row, damage.why, found=damage.kind)])
+        return np.minimum(first, window.column("base_offset")), known
 
     def _offsets_follow(self, window: Window, good: Bools, first_offsets: Ints) -> None:
         """Each batch's first offset follows the last offset before it; damaged batches count for nothing."""

@@ -351,7 +351,7 @@ _WHY = {
     errno.EFBIG: "a file may not become that large here (ulimit -f)",
     errno.EROFS: "the file system is read-only",
     errno.EACCES: "permission denied; run it as the files' owner or as root",
-    errno.EPERM: "it must keep its owner, and only that user or root can see to that; run it as one of them",
+    errno.EPERM: "it must keep its owner and group, which only root can see to, or its owner if in that group",
     errno.EIO: "the device failed (input/output error)",
 }
 

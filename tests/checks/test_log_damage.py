@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import shutil
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from kidx.checks.options import DEEP
+from kidx.checks.options import DEEP, DEFAULT
 from kidx.checks.siblings import check_siblings
 from kidx.evidence import Evidence, open_evidence
 from kidx.formats.batches import Batch
@@ -20,7 +22,7 @@ from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
 from tests import damage
 from tests.checks.conftest import check, grave, rules
-from tests.support import KAFKA_SETS
+from tests.support import FIXTURES, KAFKA_SETS
 
 Copy = Callable[[str], Path]
 NAME = f"{0:020d}"
@@ -394,3 +396,17 @@ def test_segments_made_and_deleted_while_a_live_directory_is_listed(tmp_path: Pa
     partition = Partition(str(tmp_path), [SimpleNamespace(name=name) for name in names])
     assert list(check_siblings(partition, live=True)) == []
     assert rules(list(check_siblings(partition, live=False))) == {"KX501", "KX502"}
+
+
+@pytest.mark.parametrize("level", [DEFAULT, DEEP])
+def test_an_old_compressed_message_that_cannot_be_inflated_is_no_gap(tmp_path: Path, level: str) -> None:
+    """Its first offset lies inside, so nobody knows where it began."""
+    source = FIXTURES / "kafka-2.8.2/old/v1-gzip-0"
+    partition = Path(shutil.copytree(source, tmp_path / source.name))
+    log = sorted(partition.glob("*.log"))[0]
+    victim = batches(log)[1]
+    damage.flip_byte(log, victim.next_position - 3)
+    data = bytearray(log.read_bytes())
+    crc = zlib.crc32(data[victim.position + 16 : victim.next_position])
+    log.write_bytes(data[: victim.position + 12] + crc.to_bytes(4, "big") + data[victim.position + 16 :])
+    assert [(f.rule, f.byte_start) for f in grave(check(partition, level=level))] == [("KX308", victim.position)]
