@@ -170,6 +170,8 @@ def _read_record(batch: Batch, data: bytes | memoryview, start: int) -> tuple[Re
 
 def _varint(data: bytes | memoryview, at: int, end: int, longest: int = _INT_BYTES) -> tuple[int, int]:
     """A zigzag varint and the byte after it; it must end before `end`."""
+    if at < end and (byte := data[at]) < 0x80:  # as most are
+        return byte >> 1 ^ -(byte & 1), at + 1
     raw = shift = 0
     for position in range(at, min(end, at + longest)):
         byte = data[position]
