@@ -39,6 +39,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 logger.client.name = org.apache.spark.deploy.client
 logger.client.level = info
 """
+# The JVM only hands out work; it lives for seconds, which the optimising compiler would spend on itself: 40% of a short
+# scan's CPU time. Given only where the user says no options, for two garbage collectors stop a JVM at once.
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _REGISTERING = "Connecting to master spark://"  # said by StandaloneAppClient, once Spark itself is up
 
 
@@ -98,7 +101,7 @@ def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) 
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_LOG4J, encoding="utf-8")
     settings = _settings(master, scratch) | config
-    options = settings.get("spark.driver.extraJavaOptions", "")
+    options = settings.get("spark.driver.extraJavaOptions", _SHORT_LIVED)
     settings["spark.driver.extraJavaOptions"] = f"{options} -Dlog4j2.configurationFile={log4j.as_uri()}".strip()
     launch: Any = launch_gateway
     with log_path.open("ab") as log:

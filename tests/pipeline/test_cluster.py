@@ -18,6 +18,9 @@ from tests.support import kidx
 pytestmark = pytest.mark.spark
 
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for JVMs that live for seconds
+
+
 def free_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -32,7 +35,12 @@ def master(tmp_path: Path) -> Iterator[str]:
 
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
-    environment = {**os.environ, "JAVA_HOME": choose_java_home(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {
+        **os.environ,
+        "JAVA_HOME": choose_java_home(tmp_path),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+    }
     spark_class = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), "org.apache.spark.deploy"]
     local = ["--host", "127.0.0.1", "--webui-port", "0"]
     log = tmp_path / "worker.log"
@@ -66,6 +74,7 @@ def test_a_scan_on_a_cluster_has_the_rows_of_verify(master: str, tmp_path: Path)
     # The executor has neither this directory nor kidx on its path: both come with the job.
     scan = kidx(
         *("scan", "fleet", "--format", "jsonl", "--master", master, "--conf", "spark.executor.memory=512m"),
+        *("--conf", f"spark.executor.extraJavaOptions={QUICK}"),
         cwd=tmp_path,
     )
     assert (scan.status, scan.out, scan.err) == (verify.status, verify.out, verify.err)
