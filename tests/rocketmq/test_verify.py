@@ -202,3 +202,12 @@ def test_quick_leaves_crcs_out(tmp_path: Path) -> None:
     checked = check_store(*layout_and_config(str(store), None, ()), crcs=False)
     assert not rules_of(checked)
     assert checked.coverage.skipped
+
+
+def test_entries_left_out_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = next(c for c in CASES if c.name not in KNOWN and any((c / "store" / "index").glob("*")))
+    store = lay_out(case, tmp_path)
+    assert not check(store).coverage.skipped
+    monkeypatch.setattr("kidx.rocketmq.checks.index.KEYS_CHECKED", 2)
+    skipped = check(store).coverage.skipped
+    assert skipped and all("not held against their messages' keys" in one.why for one in skipped)

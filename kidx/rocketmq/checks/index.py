@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kidx.findings import Finding
+from kidx.findings import Finding, Skipped
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.checks.units import Ints
 from kidx.rocketmq.commit_log import CommitLog
@@ -22,8 +22,11 @@ KEYS_CHECKED = 200_000  # entries of a file whose message's keys are hashed; the
 
 def check_index(
     opened: OpenFiles, file: StoreFile, shape: tuple[int, int] | None, starts: Ints, log: CommitLog, log_end: int
-) -> Iterator[Finding | int]:
-    """Findings of one file, then how many entries were checked. `starts` are the offsets of all messages, sorted."""
+) -> Iterator[Finding | Skipped | int]:
+    """Findings of one file, what was left out, then how many entries were checked.
+
+    `starts` are the offsets of all messages, sorted.
+    """
     if file.size < INDEX_HEADER.size:
         yield finding("KXR301", file.path, f"{file.size} bytes are less than a header", span=(0, file.size))
         return
@@ -84,7 +87,7 @@ def _header(file: StoreFile, index: IndexFile, table: Ints, raw: np.ndarray) -> 
 
 def _entries(
     file: StoreFile, index: IndexFile, raw: np.ndarray, starts: Ints, log: CommitLog, log_end: int
-) -> Iterator[Finding]:
+) -> Iterator[Finding | Skipped]:
     at = raw["commit_log_offset"].astype(np.int64)
     expired = np.flatnonzero(at < log.first_offset)
     if len(expired):
@@ -97,7 +100,11 @@ def _entries(
     for i in np.flatnonzero(~known & (at >= log.first_offset) & (at < log_end)).tolist():
         yield _entry(file, index, i, f"entry {i + 1} says that a message starts at {int(at[i])}", None, int(at[i]))
     cached: tuple[int, set[int], int] = (-1, set(), 0)
-    for i in np.flatnonzero(known)[:KEYS_CHECKED].tolist():
+    hashed = np.flatnonzero(known)
+    if len(hashed) > KEYS_CHECKED:
+        why = f"{len(hashed) - KEYS_CHECKED:,} entries after it were not held against their messages' keys and times"
+        yield Skipped(f"{file.path}: entry {int(hashed[KEYS_CHECKED - 1]) + 1}", why)
+    for i in hashed[:KEYS_CHECKED].tolist():
         offset = int(at[i])
         if cached[0] != offset:
             cached = (offset, *_hashes(log, offset))

@@ -144,6 +144,8 @@ class _StoreCheck:
                 for one in check_index(self._opened, readable, shape, starts, self._log, log_end):
                     if isinstance(one, int):
                         self._coverage.entries += one
+                    elif isinstance(one, Skipped):
+                        self._skip(*one)
                     else:
                         yield one
 
