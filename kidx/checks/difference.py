@@ -10,21 +10,24 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kidx.checks.account import Checked
 from kidx.checks.batch_stream import BatchRow, BatchStream
+from kidx.checks.beside import check_snapshot
 from kidx.checks.index_alone import index_extent
 from kidx.checks.transaction_index import transaction_extent
-from kidx.errors import CannotRead, KidxError, UsageError
-from kidx.evidence import is_directory, read_file
-from kidx.formats.checkpoints import parse_leader_epochs, parse_partition_metadata
+from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
+from kidx.evidence import exists, is_directory, read_file
+from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_partition_metadata
 from kidx.formats.indexes import TIME_INDEX, TRANSACTION_INDEX, decode
-from kidx.formats.producer_snapshot import parse_snapshot
+from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
 from kidx.formats.records import Record
 from kidx.logdir.names import INDEX_OF_KIND, LOG, PRODUCER_SNAPSHOT
 from kidx.logdir.tree import DataFile, Partition, partitions_below
 from kidx.segments.walk import walk
+
+T = TypeVar("T")
 
 _MOST_OF_A_KIND = 1000
 
@@ -58,9 +61,13 @@ class Compared:
 def compare(left: str, right: str) -> Compared:
     """Compare two partitions, two trees of partitions, or two files of one kind.
 
-    Raises UsageError where the two are not of a kind. What cannot be read is in `checked.unread`.
+    Raises UsageError where the two are not of a kind, CannotRead where one is not there. What cannot be read below them
+    is in `checked.unread`.
     """
     done = Compared()
+    for path in (left, right):
+        if not exists(path):
+            raise CannotRead(f"{path}: no such file or directory")
     if is_directory(left) != is_directory(right):
         raise UsageError(f"{left} and {right}: a file and a directory cannot be compared; name two of a kind")
     if not is_directory(left):
@@ -251,23 +258,28 @@ class _Comparison:
         return batch is not None and batch.base_offset <= min(one, other)
 
     def _snapshots(self, name: str, one: DataFile, other: DataFile) -> None:
-        states = []
-        for file in (one, other):
-            data = read_file(file.path)
-            self.done.checked.cover(file.path, len(data))
-            states.append({p.producer_id: p._asdict() for p in parse_snapshot(data).producers})
+        states = [
+            {p.producer_id: p._asdict() for p in self._parsed(file, _sound_snapshot).producers} for file in (one, other)
+        ]
         for producer in sorted(states[0].keys() | states[1].keys()):
             here, there = states[0].get(producer), states[1].get(producer)
             if here != there:  # one that expired on one side is missing there
                 allowed = here is None or there is None
                 self.done.note("producer", self._where(name, f"producer {producer}"), here, there, allowed=allowed)
 
+    def _parsed(self, file: DataFile, parse: Callable[[bytes], T]) -> T:
+        """What a small file says. Raises CannotRead for one that is damaged: what it lacks is no difference."""
+        data = read_file(file.path)
+        try:
+            parsed = parse(data)
+        except WrongFormat as e:
+            self.done.checked.skip(file.path, "it is damaged", len(data))
+            raise CannotRead(f"{file.path}: {e}") from None
+        self.done.checked.cover(file.path, len(data))
+        return parsed
+
     def _epochs(self, name: str, one: DataFile, other: DataFile) -> None:
-        sides = []
-        for file in (one, other):
-            data = read_file(file.path)
-            self.done.checked.cover(file.path, len(data))
-            sides.append({line.epoch: line.start_offset for line in parse_leader_epochs(data)[0]})
+        sides = [{line.epoch: line.start_offset for line in self._parsed(file, _sound_epochs)} for file in (one, other)]
         shared = sorted(sides[0].keys() & sides[1].keys())
         for epoch in sorted(sides[0].keys() | sides[1].keys()):
             here, there = sides[0].get(epoch), sides[1].get(epoch)
@@ -277,12 +289,24 @@ class _Comparison:
                 self.done.note("epoch_start", self._where(name, f"epoch {epoch}"), here, there, allowed=allowed)
 
     def _metadata(self, name: str, one: DataFile, other: DataFile) -> None:
-        sides = [parse_partition_metadata(read_file(file.path)) for file in (one, other)]
-        for file in (one, other):
-            self.done.checked.cover(file.path, file.size())
+        sides = [self._parsed(file, parse_partition_metadata) for file in (one, other)]
         for key in sorted(sides[0].keys() | sides[1].keys()):
             if sides[0].get(key) != sides[1].get(key):
                 self.done.note(key, self._where(name), sides[0].get(key), sides[1].get(key), allowed=False)
+
+
+def _sound_snapshot(data: bytes) -> ProducerSnapshot:
+    snapshot = parse_snapshot(data)
+    for found in check_snapshot("", snapshot, len(data)):
+        raise WrongFormat(found.message)
+    return snapshot
+
+
+def _sound_epochs(data: bytes) -> list[EpochStart]:
+    lines, problems = parse_leader_epochs(data)
+    for problem in problems:
+        raise WrongFormat(problem.why)
+    return lines
 
 
 class _Alone(NamedTuple):

@@ -95,3 +95,21 @@ def test_what_cannot_be_compared_is_refused(replica: Path) -> None:
         compare(str(replica / f"{NAME}.log"), str(replica / f"{NAME}.index"))
     with pytest.raises(CannotRead):
         compare(str(replica / "missing.index"), str(replica / f"{NAME}.index"))
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [("*.snapshot", 3), ("*.snapshot", -1), ("leader-epoch-checkpoint", 3), ("partition.metadata", 3)],
+)
+def test_a_damaged_small_file_is_no_difference_and_not_passed_over(replica: Path, name: str, left: int) -> None:
+    file = sorted(replica.glob(name))[-1]
+    file.write_bytes(file.read_bytes()[:left])
+    compared = compare(str(NEWEST / "clean" / "plain-0"), str(replica))
+    assert compared.differences == []
+    assert len(compared.checked.unread) == 1 and compared.checked.unread[0].startswith(f"{file}: ")
+    assert [(s.what, s.why) for s in compared.checked.coverage.skipped] == [(str(file), "it is damaged")]
+
+
+def test_one_that_is_not_there(replica: Path) -> None:
+    with pytest.raises(CannotRead, match="nowhere: no such file or directory"):
+        compare(str(replica), str(replica / "nowhere"))
