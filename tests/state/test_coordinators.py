@@ -150,6 +150,8 @@ def test_compaction_has_taken_the_past(tmp_path: Path) -> None:
 
 
 def test_which_topic_it_is(tmp_path: Path) -> None:
+    for name in ("__transaction_state-3", "copy", "orders-0", "x"):
+        (tmp_path / name).mkdir()
     assert family_of(Partition(str(tmp_path / "__transaction_state-3"))) == TRANSACTION
     assert family_of(Partition(str(tmp_path / "copy")), GROUP) == GROUP
     with pytest.raises(UsageError, match="none of Kafka's own topics"):
