@@ -14,6 +14,7 @@ from kidx.errors import CannotRead
 from kidx.findings import Finding
 from kidx.forks import run_forked
 
+_TARGETS_FOR_ARRAYS = 100  # in so many directories some file wants arrays
 _TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
 
 
@@ -36,6 +37,8 @@ def check_all(
             add(whole, unreadable(str(target)))
     shared_out = len(asked) >= _TARGETS_A_JOB * options.jobs
     jobs = options.jobs if shared_out else 1
+    if jobs > 1 and len(asked) >= _TARGETS_FOR_ARRAYS:
+        import numpy  # noqa: F401 - once, before the forks, each of which would import it
     each = options._replace(jobs=1) if shared_out else options
     for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
         add(whole, checked)
