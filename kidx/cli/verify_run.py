@@ -1,8 +1,8 @@
 """One run of `kidx verify`, from paths and options to the exit status; and its plain form, read without click.
 
 click and what it imports take as long as checking half a gigabyte of log. So the form of command line that scripts use
-most, paths and no option but --jobs, is recognised by its words alone. Anything else is click's to judge, wrong words
-included; a test holds both to the same reading.
+most, paths and no option but --jobs and --deep, is recognised by its words alone. Anything else is click's to judge,
+wrong words included; a test holds both to the same reading.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from kidx.checks.options import Options
+from kidx.checks.options import DEEP, DEFAULT, Options
 from kidx.checks.run import check_all
 from kidx.checks.targets import targets_of
 from kidx.cli import complain
@@ -60,12 +60,12 @@ def verify_paths(
     return status
 
 
-def read_plain(args: list[str]) -> tuple[list[str], int | None] | None:
-    """Paths and jobs of `kidx verify [--jobs N] PATH...`, or None for a command line of another form."""
+def read_plain(args: list[str]) -> tuple[list[str], int | None, str] | None:
+    """Paths, jobs and level of `kidx verify [--deep] [--jobs N] PATH...`; None for a command line of another form."""
     if args[:1] != ["verify"] or "_KIDX_COMPLETE" in os.environ:
         return None
     paths: list[str] = []
-    jobs = None
+    jobs, level = None, DEFAULT
     words = iter(args[1:])
     for word in words:
         if word == "--jobs" and jobs is None:
@@ -73,13 +73,15 @@ def read_plain(args: list[str]) -> tuple[list[str], int | None] | None:
             if not (number.isascii() and number.isdigit() and len(number) <= 3 and 1 <= int(number) <= MOST_JOBS):
                 return None
             jobs = int(number)
+        elif word == "--deep":
+            level = DEEP
         elif word.startswith("-"):
             return None
         else:
             paths.append(word)
-    return (paths, jobs) if paths else None
+    return (paths, jobs, level) if paths else None
 
 
-def verify_plainly(paths: list[str], jobs: int | None) -> int:
+def verify_plainly(paths: list[str], jobs: int | None, level: str) -> int:
     """Run a command line of the plain form."""
-    return verify_paths(expand(paths), Options(), jobs)
+    return verify_paths(expand(paths), Options(level=level), jobs)

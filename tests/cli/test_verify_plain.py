@@ -19,6 +19,8 @@ from kidx.cli.verify import command
         ["a", "--jobs", "256", "no such *"],
         ["verify", "a=b", "\udcff"],
         ["a", "--jobs", "007"],
+        ["--deep", "a"],
+        ["--jobs", "1", "a", "--deep", "--deep"],
     ],
 )
 def test_click_reads_the_same(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +62,8 @@ def test_click_reads_the_same(words: list[str], monkeypatch: pytest.MonkeyPatch)
         ["verify", "a", "--jobs", "257"],
         ["verify", "a", "--jobs", "²"],
         ["verify", "a", "--jobs", "1", "--jobs", "2"],
-        ["verify", "--deep", "a"],
+        ["verify", "--quick", "a"],
+        ["verify", "--deep"],
         ["verify", "--jobs=2", "a"],
         ["verify", "--", "a"],
         ["dump", "a"],
