@@ -5,12 +5,14 @@
 Makes SEGMENTS segments (2,000 of 256 KiB: 0.5 GB below benchmarks/data/) from the batches of a fixture with other
 base offsets, which no CRC covers. What is compared: `kidx verify` with two forks; the scan's own waves on local[2];
 binaryFile + mapInArrow, where every file goes through the JVM and the same functions walk the same batches; the data
-source's `batches`. Each once to warm up, then ROUNDS times in turn; medians. Half the fleet is measured, too: cost per
-file and per GB should be the same.
+source's `batches`. Each once to warm up, then ROUNDS times in turn; medians. Half the fleet is measured, too, and twice
+as many segments: cost per file and per GB should be the same. Processor seconds, of this process and all it started,
+are told beside the clock's: a machine with other work stretches those less.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import struct
 import subprocess
@@ -77,16 +79,32 @@ def walk_binary(batches: Iterator[Any]) -> Iterator[Any]:
         yield pa.RecordBatch.from_pydict({"batches": counts})
 
 
-def measure(what: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each, in turns, after one round to warm up."""
-    seconds: dict[str, list[float]] = {name: [] for name in what}
+def processor_seconds() -> float:
+    """What this process and all below it have used so far, those that have ended included."""
+    parents, used = {}, {}
+    for entry in os.listdir("/proc"):
+        try:
+            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split() if entry.isdigit() else []
+        except OSError:
+            continue
+        if fields:
+            parents[int(entry)], used[int(entry)] = int(fields[1]), sum(map(int, fields[11:15]))
+    family = {os.getpid()}
+    while grown := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= grown
+    return sum(used[pid] for pid in family) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(what: dict[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
+    """Median seconds of each, of the clock and of processors, in turns, after one round to warm up."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in what}
     for turn in range(ROUNDS + 1):
         for name, run in what.items():
-            started = time.perf_counter()
+            before = time.perf_counter(), processor_seconds()
             run()
             if turn:
-                seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
+                taken[name].append((time.perf_counter() - before[0], processor_seconds() - before[1]))
+    return {name: tuple(map(statistics.median, zip(*pairs, strict=True))) for name, pairs in taken.items()}  # type: ignore[misc]
 
 
 def main(segments: int = 2000, log_kib: int = 256) -> None:
@@ -99,6 +117,9 @@ def main(segments: int = 2000, log_kib: int = 256) -> None:
     root = HERE / "data" / f"fleet-{segments}-{log_kib}"
     partitions = [str(p) for p in make_fleet(root, segments, log_kib << 10)]
     half = partitions[: len(partitions) // 2]
+    double = [
+        str(p) for p in make_fleet(HERE / "data" / f"fleet-{2 * segments}-{log_kib}", 2 * segments, log_kib << 10)
+    ]
     total = sum(f.stat().st_size for f in root.rglob("*") if f.is_file()) / 1e9
     started = time.perf_counter()
     with spark_session("local[2]", {"spark.driver.memory": "2g"}) as spark:
@@ -128,14 +149,18 @@ def main(segments: int = 2000, log_kib: int = 256) -> None:
                 ),
                 "scan's waves, local[2]": lambda: waves(partitions),
                 "scan's waves, half the fleet": lambda: waves(half),
+                "scan's waves, double the fleet": lambda: waves(double),
                 "binaryFile + mapInArrow, logs only": binary,
                 'format("kidx") batches': source,
             }
         )
     yardstick = taken["kidx verify --jobs 2 (whole process)"]
-    for name, seconds in taken.items():
-        size = total / 2 if "half" in name else total
-        print(f"{name:40} {seconds:6.2f} s  {size / seconds:5.2f} GB/s  {seconds / yardstick:5.2f} x verify")
+    for name, (seconds, processor) in taken.items():
+        size = total * (0.5 if "half" in name else 2 if "double" in name else 1)
+        print(
+            f"{name:40} {seconds:6.2f} s {size / seconds:5.2f} GB/s {seconds / yardstick[0]:5.2f} x verify; "
+            f"processors {processor:6.2f} s {processor / yardstick[1]:5.2f} x"
+        )
 
 
 if __name__ == "__main__":
