@@ -1,17 +1,11 @@
-"""What the pipeline's tests share. Modules that need the extra import it from here, and are skipped without it."""
+"""What the pipeline's tests share. Without the extra no module of this room is imported (see conftest.py)."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.support import KAFKA_SETS
-
-NEEDED = "needs the extra: pip install 'kidx[spark]'"
-pa = pytest.importorskip("pyarrow", reason=NEEDED)
-pytest.importorskip("pyspark", reason=NEEDED)
 
 SET = KAFKA_SETS[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kidx.checks.options import Options
@@ -16,7 +17,7 @@ from kidx.pipeline import compaction
 from kidx.pipeline.fleet_compaction import compaction_tables
 from kidx.pipeline.inventory import discover
 from tests.damage import flip_byte
-from tests.pipeline.support import SET, pa, writable
+from tests.pipeline.support import SET, writable
 
 PLACE = {"broker": "/b", "topic": "t", "partition": 0}
 NOW = 1_900_000_000_000
