@@ -4,8 +4,10 @@
 takes to format a million index entries: about half of `kidx dump`'s time on a full index. Arrays, dtypes and ufuncs
 all live in one C extension, which is there in a quarter of that. Within `light_numpy()`, `import numpy` gives a module
 that has what this extension has, and brings the whole of numpy when something else is asked of it; only repr() of an
-array cannot be had, for numpy asks back while that starts. Afterwards `import numpy` is numpy's own again. Where the
-extension cannot be loaded this way (another numpy than is known here) nothing is lost: numpy is imported as usual.
+array cannot be had, for numpy asks back while that starts. The commonest methods that the extension has from numpy's
+Python side (any, all, sum, max, min) are given to it here. Who wants to stay light writes functions that exist as
+methods, too (searchsorted, nonzero, ...), as such. Afterwards `import numpy` is numpy's own again. Where the extension
+cannot be loaded this way (another numpy than is known here) nothing is lost: numpy is imported as usual.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 
 _EXTENSION = "numpy._core._multiarray_umath"  # its place since numpy 2.0
 _PACKAGES = ("numpy", "numpy._core")
+_METHODS = "numpy._core._methods"  # where the extension looks for the methods that are written in Python
 
 
 class _LightNumpy(ModuleType):
@@ -30,6 +33,39 @@ class _LightNumpy(ModuleType):
         if name.startswith("__"):  # the import system asks for such; numpy's own files do not make them
             raise AttributeError(name)
         return getattr(_whole_numpy(), name)
+
+
+class _LightMethods(ModuleType):
+    """Stands for the module of array methods, with those that are the reduction of a ufunc and nothing else."""
+
+    def __init__(self, extension: ModuleType, no_value: object) -> None:
+        super().__init__(_METHODS)
+        add, largest, smallest = extension.add.reduce, extension.maximum.reduce, extension.minimum.reduce
+        either, both, boolean = extension.logical_or.reduce, extension.logical_and.reduce, extension.dtype("bool")
+
+        vars(self).update(
+            _sum=lambda a, axis=None, dtype=None, out=None, keepdims=False, initial=no_value, where=True: add(
+                a, axis, dtype, out, keepdims, initial, where
+            ),
+            _amax=lambda a, axis=None, out=None, keepdims=False, initial=no_value, where=True: largest(
+                a, axis, None, out, keepdims, initial, where
+            ),
+            _amin=lambda a, axis=None, out=None, keepdims=False, initial=no_value, where=True: smallest(
+                a, axis, None, out, keepdims, initial, where
+            ),
+            _any=lambda a, axis=None, dtype=boolean, out=None, keepdims=False, *, where=True: either(
+                a, axis, dtype, out, keepdims, where=where
+            ),
+            _all=lambda a, axis=None, dtype=boolean, out=None, keepdims=False, *, where=True: both(
+                a, axis, dtype, out, keepdims, where=where
+            ),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        _whole_numpy()
+        return getattr(import_module(_METHODS), name)
 
 
 @contextmanager
@@ -63,8 +99,10 @@ def _load() -> None:
     os.unsetenv("OPENBLAS_MAIN_FREE")
     types = {name: kind for name, info in extension.typeinfo.items() if (kind := getattr(info, "type", None))}
     extension.set_typeDict(types)  # so that dtype("bool") is understood
+    no_value = import_module("numpy._globals")._NoValue
     vars(numpy).update({name: value for name, value in vars(extension).items() if not name.startswith("_")})
-    vars(numpy).update(types, _core=core, _NoValue=import_module("numpy._globals")._NoValue)
+    vars(numpy).update(types, bool_=types["bool"], _core=core, _NoValue=no_value)
+    sys.modules[_METHODS] = _LightMethods(extension, no_value)
 
 
 class _Finder:
@@ -95,6 +133,8 @@ def _with_loaded_modules(spec: ModuleSpec) -> ModuleType:
 
 def _forget() -> None:
     """Take away what stands for numpy; the extension stays, for a process can load it only once."""
+    if isinstance(sys.modules.get(_METHODS), _LightMethods):
+        del sys.modules[_METHODS]
     if isinstance(sys.modules.get("numpy"), _LightNumpy):
         for package in _PACKAGES:
             del sys.modules[package]
