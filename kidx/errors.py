@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class KidxError(Exception):
     """Raised when a request cannot be carried out; the message is one sentence: what, where, what to do.
@@ -40,3 +42,11 @@ class Refused(KidxError):
 
 class MissingExtra(KidxError):
     """Raised when a command needs a package that only an extra installs."""
+
+
+def meant(said: str, known: Iterable[str]) -> str:
+    """What a message adds about a word that is not known: `; did you mean 'verify'?`, or nothing where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(said.lower(), list(known), n=2, cutoff=0.7)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

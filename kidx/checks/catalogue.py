@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kidx.errors import UsageError
-from kidx.findings import ERROR, NOTE, WARNING, Rule
+from kidx.errors import UsageError, meant
+from kidx.findings import ERROR, NOTE, WARNING, Rule, Skipped
 
 _REBUILD = "kidx rebuild DIRECTORY --output FIXED"
 _LOADS_IT = (
@@ -642,7 +642,8 @@ def find_rule(said: str, rules: Mapping[str, Rule] = RULES) -> Rule:
     """The rule with that code or name, in any case. Raises UsageError."""
     rule = rules.get(said.upper()) or next((r for r in rules.values() if r.name == said.lower()), None)
     if rule is None:
-        raise UsageError(f"{said}: no rule has this code or name; `kidx explain` lists them")
+        near = meant(said, [r.name for r in rules.values()])
+        raise UsageError(f"{said}: no rule has this code or name{near or '; `kidx explain` lists them'}")
     return rule
 
 
@@ -653,3 +654,15 @@ def codes_of(selection: Iterable[str], rules: Mapping[str, Rule] = RULES) -> fro
         matching = {code for code in rules if code.startswith(said.upper())}
         codes |= matching or {find_rule(said, rules).code}
     return frozenset(codes)
+
+
+def left_out(chosen: frozenset[str] | None, rules: Mapping[str, Rule] = RULES) -> list[Skipped]:
+    """What a choice of codes leaves out of `rules`, as a run's account tells of it; None is all of them."""
+    missing = sorted(set(rules) - chosen) if chosen is not None else []
+    if not missing:
+        return []
+    few = len(missing) <= 4
+    what = (
+        ", ".join(f"{code} {rules[code].name}" for code in missing) if few else f"{len(missing)} of {len(rules)} rules"
+    )
+    return [Skipped(what, "left out by --select or --ignore")]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from kidx.checks.account import Checked
-from kidx.checks.catalogue import RULES
+from kidx.checks.catalogue import RULES, left_out
 from kidx.checks.options import Options
 from kidx.checks.partition import check_target
 from kidx.checks.targets import Target
@@ -44,7 +44,7 @@ def check_all(
         add(whole, checked)
         if progress:
             progress(done, len(asked))
-    finish(whole)
+    finish(whole, options)
     return whole
 
 
@@ -62,8 +62,9 @@ def unreadable(sentence: str) -> Checked:
     return checked
 
 
-def finish(whole: Checked) -> None:
-    """Bring findings and sentences into the order in which they are shown."""
+def finish(whole: Checked, options: Options) -> None:
+    """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
+    whole.coverage.skipped += left_out(options.rules)
     whole.findings.sort(key=_order)
     whole.unread.sort()
     whole.coverage.skipped.sort()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kidx.cli.options import TakesNegativeNumbers, base_offset_option, examples, format_option, lines_of
+from kidx.cli.values import Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 from kidx.errors import UsageError
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     short_help="Append entries to an index.",
     epilog=examples(
         "kidx append 00000000000000004117.index 4711:345000",
-        "kidx append --create --max-index-size 10485760 00000000000000000000.index 23:1185 28:2242",
-        "kidx dump --format jsonl a/00000000000000000000.index | kidx append --create b/00000000000000000000.index -",
+        "kidx append --create 00000000000000000000.index 23:1185 28:2242",
+        "kidx dump --format csv 00000000000000004117.index | head -5 > first.csv",
+        "kidx append --create copy/00000000000000004117.index - < first.csv",
     ),
 )
 @click.argument("file", type=click.Path(readable=False))
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 @click.option("--create", is_flag=True, help="Make a new file, of --max-index-size until it is trimmed at the end.")
 @click.option(
     "--max-index-size",
-    type=click.IntRange(0, 2**31 - 1),
-    metavar="BYTES",
+    type=Bytes(most=2**31 - 1),
     help="How large the index may grow, rounded down to whole entries  [default for --create: 10485760].",
 )
 @click.option("--keep-allocated", is_flag=True, help="Leave the file preallocated at that size, as a live broker does.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kidx.cli.options import base_offset_option
+from kidx.cli.values import Rules
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
 
@@ -24,10 +25,10 @@ _OPTIONS = (
         show_default=True,
         help="The least severity of a finding that makes the exit status 1.",
     ),
-    click.option("--select", metavar="RULE,...", help="Report these rules only: codes, names, or prefixes as KX1."),
-    click.option("--ignore", metavar="RULE,...", help="Do not report these rules."),
-    click.option("--quick", "level", flag_value="quick", help="Read no log: what a broker checks at start, and more."),
-    click.option("--deep", "level", flag_value="deep", help="Decode every record."),
+    click.option("--select", type=Rules(), help="Report these rules only: codes, names, or prefixes as KX1."),
+    click.option("--ignore", type=Rules(), help="Do not report these rules."),
+    click.option("--quick", is_flag=True, help="Read no log: what a broker checks at start, and more."),
+    click.option("--deep", is_flag=True, help="Decode every record."),
     click.option(
         "--sample", metavar="N%|N/M", help="Read that share of the logs: a percentage, or the Nth of M shares."
     ),
@@ -48,18 +49,21 @@ def checking_options(f: F) -> F:
 def options_of(
     select: str | None,
     ignore: str | None,
-    level: str | None,
+    quick: bool,
+    deep: bool,
     sample: str | None,
     live: bool,
     base_offset: int | None,
     jobs: int = 1,
 ) -> Options:
-    """The options as checks take them. Raises UsageError for an unknown rule or an impossible sample."""
+    """The options as checks take them. Raises UsageError for unknown rules and impossible samples."""
     from kidx.checks.catalogue import RULES, codes_of
-    from kidx.checks.options import DEFAULT, Options, Sample
+    from kidx.checks.options import DEEP, DEFAULT, QUICK, Options, Sample
 
+    if quick and deep:
+        raise UsageError("--quick reads no log and --deep every record of it; choose one of them")
     rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
     if not rules:
         raise UsageError(f"--select {select} --ignore {ignore}: no rule is left to check")
     chosen = Sample.parse(sample) if sample else None
-    return Options(base_offset, live, level or DEFAULT, chosen, jobs, rules)
+    return Options(base_offset, live, QUICK if quick else DEEP if deep else DEFAULT, chosen, jobs, rules)

@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.lab_options import Bytes
+from kidx.cli.values import Bytes, Number
 from kidx.errors import UsageError
 
 _EXAMPLES = """
 \b
 Examples:
   kidx compact /var/lib/kafka/data/users-0 --plan
-  kidx compact users-0 --plan --records --format jsonl | jq 'select(.kept | not)'
+  kidx compact users-0 --plan --records --format csv > records.csv
   kidx compact users-0 --plan --dedupe-buffer 16MiB --segment-bytes 100MiB
 """
 
@@ -31,25 +31,28 @@ Examples:
     show_default=True,
     help="log.cleaner.dedupe.buffer.size, for all threads.",
 )
-@click.option("--threads", type=click.IntRange(1, 1000), default=1, show_default=True, help="log.cleaner.threads.")
+@click.option("--threads", type=Number("N", 1, 1000), default=1, show_default=True, help="log.cleaner.threads.")
 @click.option(
     "--load-factor",
     type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
     default=0.9,
     show_default=True,
     help="log.cleaner.io.buffer.load.factor.",
 )
-@click.option("--digest", default="MD5", show_default=True, help="The offset map's: MD2, MD5, SHA-1 to SHA-512.")
+@click.option(
+    "--digest", metavar="NAME", default="MD5", show_default=True, help="The offset map's: MD2, MD5, SHA-1 to SHA-512."
+)
 @click.option(
     "--delete-retention-ms",
-    type=click.IntRange(0),
+    type=Number("MS"),
     default=86_400_000,
     show_default=True,
     help="The topic's delete.retention.ms.",
 )
 @click.option(
     "--min-compaction-lag-ms",
-    type=click.IntRange(0),
+    type=Number("MS"),
     default=0,
     show_default=True,
     help="The topic's min.compaction.lag.ms.",

@@ -13,7 +13,7 @@ from kidx.cli.options import format_option
 Examples:
   kidx diff broker-1/orders-3 broker-2/orders-3
   kidx diff --format jsonl broker-1 broker-2
-  kidx diff orders-3/00000000000004117222.index fixed/orders-3/00000000000004117222.index
+  kidx diff a/00000000000004117222.index b/00000000000004117222.index
 
 Exit status: 0 nothing differs but what may, 1 something else does, 3 something could not be read."""
 )

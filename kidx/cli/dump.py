@@ -8,22 +8,30 @@ import click
 
 from kidx.cli import options
 from kidx.cli.dumping.options import kafka_options, log_options
+from kidx.cli.values import Number, OneOf
 
 _EXAMPLES = """
 \b
 Examples:
   kidx dump orders-3/00000000000004117222.index
   kidx dump --format kafka orders-3/*.timeindex
-  kidx dump --from time:2026-01-31T12:00Z --head 20 --iso orders-3/00000000000004117222.timeindex
+  kidx dump --iso --from 2026-01-31T12:00Z 00000000000004117222.timeindex
   kidx dump --from slot:1020 --hex orders-3/00000000000004117222.index
   kidx dump --from 4118000 --producer-id 17 orders-3/00000000000004117222.log
   kidx dump --records --key order-4711 --iso orders-3/00000000000004117222.log
-  kidx dump --records --redact --format jsonl orders-3/00000000000004117222.log
-  kidx dump --decode --from time:2026-11-17T10:00Z __consumer_offsets-17/00000000000000000000.log
+  kidx dump --records --redact orders-3/00000000000004117222.log
+  kidx dump --decode --tail 20 __consumer_offsets-17/00000000000004117222.log
   kidx dump --format kafka --print-data-log orders-3/00000000000004117222.log
   kidx dump --format jsonl --kind transaction_index /var/lib/kafka/data
-  zstd -dc old.index.zst | kidx dump --kind offset_index --base-offset 4117222 -
+  zstd -dc old.index.zst | kidx dump --kind offset_index --base-offset 0 -
 """
+
+
+def known_kinds() -> tuple[str, ...]:
+    """Kinds of files that dump knows."""
+    from kidx.cli.dumping.run import KINDS
+
+    return KINDS
 
 
 @click.command(epilog=_EXAMPLES)
@@ -32,11 +40,15 @@ Examples:
 @options.iso_option
 @options.base_offset_option
 @options.from_file_option
-@click.option("--kind", help="What the files are, where names do not tell; of a directory's files, only these.")
+@click.option(
+    "--kind",
+    type=OneOf("KIND", known_kinds),
+    help="What the files are, where names do not tell; of a directory's files, only these.",
+)
 @click.option("--from", "low", metavar="BOUND", help="Rows from here on: N, an ISO time, or FIELD:VALUE.")
 @click.option("--to", "high", metavar="BOUND", help="Rows up to this one, itself included.")
-@click.option("--head", type=click.IntRange(0), metavar="N", help="The first N of them.")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="The last N of them; with --head, both ends.")
+@click.option("--head", type=Number(), help="The first N of them.")
+@click.option("--tail", type=Number(), help="The last N of them; with --head, both ends.")
 @click.option("--hex", "hexed", is_flag=True, help="Show each field's bytes and their place in the file too.")
 @log_options
 @kafka_options
@@ -54,9 +66,6 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     work. `--format kafka` is the text of Kafka's DumpLogSegments: complaints on standard error after all files, and
     with them exit status 1.
     """
-    from kidx.cli.dumping.run import KINDS, dump_all
-    from kidx.errors import UsageError
+    from kidx.cli.dumping.run import dump_all
 
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"--kind {kind}: not a kind of file that dump knows; choose {', '.join(KINDS)}")
     return dump_all(options.given_paths(paths, from_file), form, kind, **asked)

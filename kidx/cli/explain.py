@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import format_option
+from kidx.cli.values import Rules
 
 
 @click.command(
@@ -15,10 +16,13 @@ Examples:
   kidx explain zero-tail
   kidx explain --format jsonl KX1"""
 )
-@click.argument("rules", nargs=-1, metavar="[CODE|NAME]...")
+@click.argument("rules", nargs=-1, metavar="[RULE]...", type=Rules(systems=("kafka", "rocketmq")))
 @format_option()
 def command(rules: tuple[str, ...], form: str) -> None:
-    """Tell what a rule of `verify` means, what a broker would do, and what to do about it; without a rule, list all."""
+    """Tell what a rule of `verify` means, what a broker would do, and what to do about it.
+
+    A RULE is a code (KX110), a name (zero-tail) or the beginning of codes (KX1). Without one, all are listed.
+    """
     from kidx.checks.catalogue import RULES, codes_of
     from kidx.report.stories import render_rule_list, render_stories, stories_table
     from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from kidx.cli.values import Bytes
+
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(dir_okay=False, readable=False)
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-class Bytes(click.ParamType):  # type: ignore[type-arg]
-    """A number of bytes: 8192, 64k, 16MiB, 2G."""
-
-    name = "BYTES"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d{1,15})\s*([kmgt]?)(?:i?b)?", str(value).lower())
-        if not match:
-            self.fail(f"{value!r} is no number of bytes; 8192, 64k, 16MiB and 2G are", param, ctx)
-        return int(match[1]) * _UNITS[match[2]]
 
 
 def lab_options(f: F) -> F:

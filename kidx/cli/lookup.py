@@ -26,11 +26,11 @@ _EXAMPLES = """
 \b
 Examples:
   kidx lookup orders-3/00000000000000000000.index 6656 --trace-pages
-  kidx lookup orders-3/00000000000000000000.timeindex 2026-01-31T12:00:00Z --search both
-  seq 1 1000 | kidx lookup orders-3/00000000000000000000.index - --format jsonl
-  kidx lookup orders-3/00000000000000000000.txnindex --fetch-from 0 --fetch-to 500
+  kidx lookup --search both 00000000000004117222.timeindex 2026-01-31T12:00Z
+  seq 1 1000 | kidx lookup --format jsonl 00000000000000000000.index -
+  kidx lookup --fetch-from 0 --fetch-to 500 00000000000000000000.txnindex
   kidx lookup orders-3 --offset 4119003 --isolation read_committed
-  kidx lookup orders-3/00000000000000000000.log --timestamp 2026-01-31T12:00:00Z --start 500
+  kidx lookup orders-3 --timestamp 2026-01-31T12:00Z --start 500
 """
 
 

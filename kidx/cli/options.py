@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from kidx.cli.color import wants_color as wants_color
+from kidx.cli.values import OFFSET
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,7 +60,7 @@ def base_offset_option(f: F) -> F:
     """--base-offset: for files whose name does not tell."""
     return click.option(
         "--base-offset",
-        type=click.IntRange(0, 2**63 - 1),
+        type=OFFSET,
         help="The segment's base offset, where the file's name does not tell.",
     )(f)
 

@@ -9,6 +9,7 @@ import click
 
 from kidx.cli import complain
 from kidx.cli.options import examples, format_option, from_file_option, paths_from
+from kidx.cli.values import JOBS, Bytes
 from kidx.cli.writing import Step, carry_out_steps, dry_run_option
 from kidx.errors import KidxError, UsageError
 
@@ -31,21 +32,19 @@ from kidx.errors import KidxError, UsageError
 @click.option("--in-place", is_flag=True, help="Replace the indexes where they are; the old ones are kept (kidx undo).")
 @click.option(
     "--index-interval-bytes",
-    type=click.IntRange(0, 2**31 - 1),
+    type=Bytes(most=2**31 - 1),
     default=4096,
     show_default=True,
-    metavar="N",
     help="The topic's index.interval.bytes.",
 )
 @click.option(
     "--max-index-size",
-    type=click.IntRange(12, 2**31 - 1),
+    type=Bytes(12, 2**31 - 1),
     default=10485760,
     show_default=True,
-    metavar="BYTES",
     help="The topic's segment.index.bytes.",
 )
-@click.option("--jobs", type=click.IntRange(1, 256), help="How many processes.  [default: 2, at most one a CPU]")
+@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
 @from_file_option
 @dry_run_option
 @format_option()

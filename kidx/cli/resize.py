@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import base_offset_option, examples, format_option
+from kidx.cli.values import Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 
 
@@ -17,9 +18,8 @@ from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 @click.argument("file", type=click.Path(readable=False))
 @click.option(
     "--max-index-size",
-    type=click.IntRange(0, 2**31 - 1),
+    type=Bytes(most=2**31 - 1),
     required=True,
-    metavar="BYTES",
     help="The size, rounded down to whole entries (segment.index.bytes).",
 )
 @base_offset_option

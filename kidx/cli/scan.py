@@ -14,8 +14,8 @@ from kidx.cli.options import color_option, format_option, from_file_option, path
     epilog="""\b
 Examples:
   kidx scan /mnt/brokers/*/data
-  kidx scan --out /var/lib/kidx/nightly --report html --format junit /mnt/brokers > kidx.xml
-  kidx scan --master spark://spark:7077 --out s3://audit/kidx s3://backup/kafka
+  kidx scan --out nightly --report html --format junit /mnt/brokers > kidx.xml
+  kidx scan --master spark://spark:7077 --out s3://audit/kidx s3://backup
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
@@ -23,7 +23,11 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @from_file_option
 @format_option("junit", "sarif", "github")
 @click.option(
-    "--master", default="local[*]", show_default=True, help="Spark's master: local[N], spark://..., yarn, k8s://..."
+    "--master",
+    metavar="URL",
+    default="local[*]",
+    show_default=True,
+    help="Spark's master: local[N], spark://..., yarn, k8s://...",
 )
 @click.option(
     "--conf", "config", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's own; may be repeated."
@@ -60,7 +64,8 @@ def command(
     fail_level: str,
     select: str | None,
     ignore: str | None,
-    level: str | None,
+    quick: bool,
+    deep: bool,
     sample: str | None,
     live: bool,
     every: bool,
@@ -77,7 +82,7 @@ def command(
     from kidx.cli.verdict import print_verdict, status_of
 
     settings = settings_of(master, config, out, report, entries, compaction, fresh, spark_log)
-    options = options_of(select, ignore, level, sample, live, base_offset)
+    options = options_of(select, ignore, quick, deep, sample, live, base_offset)
     asked = paths_from(paths, from_file)
     from kidx.pipeline.scan import scan
 

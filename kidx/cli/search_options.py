@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from kidx.cli.values import OFFSET, Bytes
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -23,9 +25,9 @@ def search_option(default: str) -> Callable[[F], F]:
 
 def page_size_option(f: F) -> F:
     """--page-size: how large the operating system's pages are."""
-    return click.option(
-        "--page-size", type=click.IntRange(16, 1 << 30), default=4096, show_default=True, help="Bytes a page."
-    )(f)
+    return click.option("--page-size", type=Bytes(16, 1 << 30), default=4096, show_default=True, help="Bytes a page.")(
+        f
+    )
 
 
 def targets_from_option(f: F) -> F:
@@ -50,8 +52,8 @@ def index_kind_option(f: F) -> F:
 def index_search_options(f: F) -> F:
     """What an index is searched for: --by, --bound, and a fetch's range for a transaction index."""
     for option in (
-        click.option("--fetch-to", type=click.IntRange(0), help="Transaction index: the offset after a fetch's last."),
-        click.option("--fetch-from", type=click.IntRange(0), help="Transaction index: a fetch's first offset."),
+        click.option("--fetch-to", type=OFFSET, help="Transaction index: the offset after a fetch's last."),
+        click.option("--fetch-from", type=OFFSET, help="Transaction index: a fetch's first offset."),
         click.option(
             "--bound",
             type=click.Choice(["lower", "upper"]),
@@ -74,21 +76,19 @@ def index_search_options(f: F) -> F:
 def log_read_options(f: F) -> F:
     """What a segment or partition is asked: --offset or --timestamp, and how a consumer would."""
     for option in (
-        click.option(
-            "--max-bytes", type=click.IntRange(0), help="With --offset: the slice that a fetch of that size gets."
-        ),
+        click.option("--max-bytes", type=Bytes(), help="With --offset: the slice that a fetch of that size gets."),
         click.option(
             "--isolation",
             type=click.Choice(["read_uncommitted", "read_committed"]),
             help="Say whether a consumer of this isolation sees the record.",
         ),
-        click.option("--start", type=click.IntRange(0), help="With --timestamp: no record before this offset."),
+        click.option("--start", type=OFFSET, help="With --timestamp: no record before this offset."),
         click.option(
             "--timestamp",
             metavar="TIME",
             help="Log: the first record at or past this time; a partition's end -1, start -2, latest time -3.",
         ),
-        click.option("--offset", type=click.IntRange(0, 2**63 - 1), help="Log: the batch and record at this offset."),
+        click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
     ):
         f = option(f)
     return f

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kidx.cli import options, search_options
+from kidx.cli.values import OneOf
 
 _EXAMPLES = """
 \b
@@ -18,12 +19,21 @@ Examples:
 """
 
 
+def known_fields() -> tuple[str, ...]:
+    """Fields of a row."""
+    from kidx.cli.stat_table import FIELDS
+
+    return FIELDS
+
+
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @options.from_file_option
 @search_options.index_kind_option
 @options.base_offset_option
-@click.option("--sort", metavar="FIELD", help="Order by a field of the JSON rows, such as entries or slack.")
+@click.option(
+    "--sort", type=OneOf("FIELD", known_fields), help="Order by a field of the JSON rows, such as entries or slack."
+)
 @click.option("--reverse", is_flag=True, help="With --sort: the largest first.")
 @options.format_option()
 @options.iso_option

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from kidx.cli import complain, exit_status, options
-from kidx.cli.decoders import topic_family
+from kidx.cli.decoders import DECODERS, topic_family
+from kidx.cli.values import OneOf
 
 _EXAMPLES = """
 \b
@@ -17,11 +18,20 @@ Examples:
 """
 
 
+def known_kinds() -> list[str]:
+    """Kinds of facts of all the topics."""
+    from kidx.state.replay import kinds_of
+
+    return sorted({kind for *_, family in DECODERS if family != "remote" for kind in kinds_of(family)})
+
+
 @click.command(epilog=_EXAMPLES)
 @click.argument("partition", type=click.Path(readable=False))
 @click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only facts of this kind; may be repeated.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=OneOf("KIND", known_kinds), help="Only facts of this kind; may be repeated."
+)
 @click.option(
     "--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, whatever the directory is called."
 )

@@ -41,7 +41,12 @@ def moment_of(text: str | None) -> Moment:
         if digits == text and len(digits) > _OFFSET_DIGITS:
             raise UsageError(f"{text}: an offset or a time? say offset:{text} or time:{text}")
         return Moment(offset=int(digits))
-    return Moment(timestamp_ms=timestamp_ms(text))
+    try:
+        return Moment(timestamp_ms=timestamp_ms(text))
+    except UsageError:
+        raise UsageError(
+            f"{text!r} is no moment: an offset, or an ISO 8601 time (2026-01-31T12:00:00Z), is wanted"
+        ) from None
 
 
 def fact_table(path: str, state: State, kinds: Sequence[str]) -> Table:

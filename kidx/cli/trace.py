@@ -7,18 +7,19 @@ from typing import Any
 import click
 
 from kidx.cli import lab_options, options, search_options
+from kidx.cli.values import ANY_NUMBER, Bytes, Number
 
 _EXAMPLES = """
 \b
 Examples:
   kidx trace orders-3/00000000000000000000.index 6656
   kidx trace orders-3/00000000000000000000.timeindex --workload tail
-  kidx trace orders-3/00000000000000000000.index --workload replay --from-file offsets.txt
+  kidx trace 00000000000000000000.index --workload replay --from-file offsets
   kidx trace --grow --pages 13
   kidx trace --grow --entry-size 12 --page-size 16384
   kidx trace orders-3/00000000000000000000.index 6656 --resident
   kidx trace orders-3/00000000000000000000.index 6656 --observe
-  kidx trace --simulate --cache 64MiB --warm-bytes 4096 --warm-bytes 8192 --svg faults.svg
+  kidx trace --simulate --cache 64MiB --warm-bytes 4k --warm-bytes 8k
 """
 
 
@@ -33,10 +34,10 @@ Examples:
     type=click.Choice(["tail", "uniform", "all", "replay"]),
     help="Instead of targets: the warm section's entries, 100,000 random keys, every entry, or --from-file's targets.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the random keys.")
+@click.option("--seed", type=ANY_NUMBER, default=1, show_default=True, help="Of the random keys.")
 @click.option("--grow", is_flag=True, help="What the last entry's look-up newly needs once the index is a page longer.")
-@click.option("--pages", type=click.IntRange(1, 1 << 20), help="--grow: from that many full pages (FILE's, or 13).")
-@click.option("--entry-size", type=click.IntRange(1, 4096), help="--grow: bytes an entry (FILE's, or 8).")
+@click.option("--pages", type=Number("N", 1, 1 << 20), help="--grow: from that many full pages (FILE's, or 13).")
+@click.option("--entry-size", type=Bytes(1, 4096), help="--grow: bytes an entry (FILE's, or 8).")
 @lab_options.lab_options
 @search_options.search_option("both")
 @search_options.page_size_option

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import base_offset_option, examples, format_option
+from kidx.cli.values import OFFSET
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 
 
@@ -16,7 +17,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
     ),
 )
 @click.argument("file", type=click.Path(readable=False))
-@click.option("--to", "offset", type=int, required=True, metavar="OFFSET", help="The first offset that goes.")
+@click.option("--to", "offset", type=OFFSET, required=True, help="The first offset that goes.")
 @click.option("--keep-allocated", is_flag=True, help="Leave the file's size as it is, zeros after the entries.")
 @base_offset_option
 @dry_run_option

@@ -6,6 +6,7 @@ import click
 
 from kidx.cli.checking import checking_options, options_of
 from kidx.cli.options import color_option, format_option, from_file_option, paths_from
+from kidx.cli.values import JOBS
 
 
 @click.command(
@@ -30,7 +31,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
     help="What a file is whose name does not tell; `-` needs it.",
 )
-@click.option("--jobs", type=click.IntRange(1, 256), help="How many processes.  [default: 2, at most one a CPU]")
+@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
 @click.option("--suggest", is_flag=True, help="Say which kidx command mends each finding, and what else would cost.")
 @color_option
 def command(
@@ -40,7 +41,8 @@ def command(
     fail_level: str,
     select: str | None,
     ignore: str | None,
-    level: str | None,
+    quick: bool,
+    deep: bool,
     sample: str | None,
     live: bool,
     kind: str | None,
@@ -61,7 +63,7 @@ def command(
 
     return verify_paths(
         paths_from(paths, from_file),
-        options_of(select, ignore, level, sample, live, base_offset)._replace(kind=kind),
+        options_of(select, ignore, quick, deep, sample, live, base_offset)._replace(kind=kind),
         jobs,
         form=form,
         fail_level=fail_level,

@@ -76,7 +76,7 @@ def scan(
                 rows |= {key_of(row): row for row in done}
                 if manifest:
                     manifest.keep(done)
-        checked = _together(inventory, rows)
+        checked = _together(inventory, rows, options)
         segments: list[SegmentFacts] = [s for row in rows.values() for s in segments_of(row)]
         shared = [unit for unit in inventory.units if unit.replicas > 1]
         sums = {u.target.directory: buckets_of(rows[u.key]) for u in shared if u.key in rows}
@@ -123,12 +123,12 @@ def _run(
         yield rows
 
 
-def _together(inventory: Inventory, rows: Mapping[str, Row]) -> Checked:
+def _together(inventory: Inventory, rows: Mapping[str, Row], options: Options) -> Checked:
     """All results as one, in the order of `kidx verify`."""
     whole = Checked()
     for sentence in inventory.unlisted:
         add(whole, unreadable(sentence))
     for unit in inventory.units:
         add(whole, checked_of(rows[unit.key]))
-    finish(whole)
+    finish(whole, options)
     return whole

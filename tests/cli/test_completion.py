@@ -33,6 +33,14 @@ def test_each_shell_has_a_script_that_it_can_read(shell: str) -> None:
         ("kidx lookup --search ", {"warm", "standard", "both"}),
         ("kidx completion ", {"bash", "zsh", "fish"}),
         ("kidx verify --fail", {"--fail-level"}),
+        ("kidx explain KX10", {f"KX10{n}" for n in range(1, 10)}),
+        ("kidx explain zero", {"zero-entry", "zero-tail"}),
+        ("kidx explain KXR10", {"KXR101", "KXR102", "KXR103"}),
+        ("kidx verify --ignore KX110,torn-e", {"KX110,torn-entry"}),
+        ("kidx verify --select kx110", {"KX110"}),
+        ("kidx dump --kind off", {"offset_index", "offset_checkpoint"}),
+        ("kidx stat --sort ent", {"entries", "entries_a_page"}),
+        ("kidx state --kind comm", {"committed_offset"}),
     ],
 )
 def test_what_bash_is_offered(line: str, offered: set[str]) -> None:

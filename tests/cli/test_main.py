@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -35,11 +36,21 @@ def test_every_command_has_help_with_examples(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", EVERY_COMMAND)
+def test_help_reads_well_on_a_terminal_of_80_columns(words: str) -> None:
+    command = EVERY_COMMAND[words]
+    text = command.get_help(click.Context(command, info_name=f"kidx {words}", terminal_width=80))
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert not re.search(r"\b(INTEGER|FLOAT|RANGE)\b|<=x", text), "a value is named by what it counts"
+    assert (command.help or "").split("\n\n")[0].rstrip().endswith("."), "a sentence comes first"
+
+
+@pytest.mark.parametrize("words", EVERY_COMMAND)
 def test_no_argument_of_any_kind_makes_a_command_fail_without_a_sentence(words: str) -> None:
     for wrong in (["--no-such-option"], ["--format"], ["--format", "no-such-format"]):
         ran = kidx(*words.split(), *wrong)
         assert ran.status == USAGE, ran
-        assert b"Error: " in ran.err and b"Traceback" not in ran.err
+        assert ran.err.startswith(b"kidx: ") and ran.err.count(b"\n") == 1, ran.err
+        assert ran.err.endswith((b"--help\n", b"?\n"))
 
 
 def test_the_commands_list_and_the_commands_agree() -> None:

@@ -100,7 +100,7 @@ def test_standard_input() -> None:
     ("args", "said"),
     [
         ([], "no path given"),
-        ([PAGES14, "--sort", "size"], "no such field; choose one of file,"),
+        ([PAGES14, "--sort", "size"], "is not one of file,"),
         ([PAGES14.with_suffix(".log")], "not an index"),
         (["-"], "--kind"),
     ],

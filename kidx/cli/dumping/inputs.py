@@ -24,8 +24,8 @@ class Input(NamedTuple):
 
 
 def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> Iterator[Input | CannotRead]:
-    """Files as they are, and directories' files of `known` kinds by path; and what cannot be listed. `kind` says what
-    the named files are, and picks among those of directories. Raises UsageError.
+    """Files as they are, and directories' files of `known` kinds by path; and what cannot be listed, or holds none.
+    `kind` says what the named files are, and picks among those of directories. Raises UsageError.
     """
     wanted = {kind} if kind else set(known)
     for path in paths:
@@ -34,11 +34,18 @@ def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> I
                 raise UsageError("standard input has no name that says what it is; add --kind")
             yield Input(path, kind)
         elif os.path.isdir(path):
+            empty = True
             for below in _files_below(path):
                 if isinstance(below, CannotRead):
                     yield below
                 elif (name := parse_file_name(below)) is not None and name.kind in wanted:
                     yield Input(below, name.kind)
+                else:
+                    continue
+                empty = False
+            if empty:
+                sought = " or ".join(sorted(wanted)) if len(wanted) < 4 else "file that kidx knows"
+                yield CannotRead(f"{path}: nothing to read: no {sought} is in or below it")
         else:
             name = parse_file_name(path)
             yield Input(path, kind or (name.kind if name else ""))

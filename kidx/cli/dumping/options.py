@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from kidx.cli.decoders import DECODERS, topic_family
+from kidx.cli.values import ANY_NUMBER, Bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,9 +23,8 @@ def kafka_options(f: F) -> F:
         click.option("--verify-index-only", is_flag=True, help="kafka: compare indexes with logs, print no entries."),
         click.option(
             "--max-bytes",
-            type=click.IntRange(0, 2**31 - 1),
+            type=Bytes(most=2**31 - 1),
             default=2**31 - 1,
-            metavar="N",
             help="kafka: only a log's first N bytes.",
         ),
         click.option(
@@ -40,9 +40,9 @@ def kafka_options(f: F) -> F:
 def log_options(f: F) -> F:
     """What is asked of logs alone."""
     for option in (
-        click.option("--leader-epoch", type=int, metavar="N", help="Logs: only batches of this leader epoch."),
-        click.option("--producer-epoch", type=int, metavar="N", help="Logs: only of this producer epoch."),
-        click.option("--producer-id", type=int, metavar="N", help="Logs: only of this producer."),
+        click.option("--leader-epoch", type=ANY_NUMBER, help="Logs: only batches of this leader epoch."),
+        click.option("--producer-epoch", type=ANY_NUMBER, help="Logs: only of this producer epoch."),
+        click.option("--producer-id", type=ANY_NUMBER, help="Logs: only of this producer."),
         click.option("--key", metavar="TEXT", help="Logs: only records with this key; implies --records."),
         click.option("--redact", is_flag=True, help="Lengths and hashes instead of keys, values and headers."),
         click.option(

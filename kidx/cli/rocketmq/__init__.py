@@ -12,6 +12,7 @@ from kidx.cli.group import LazyGroup
 class RocketmqGroup(LazyGroup):
     """The wing's own table of commands."""
 
+    headings: ClassVar[dict[str, str]] = {}
     table: ClassVar[dict[str, tuple[str, str]]] = {
         "dump": ("kidx.cli.rocketmq.dump", "Print what is in a store's file: queues, messages, index, checkpoint."),
         "stat": ("kidx.cli.rocketmq.stat", "Measure a store on one screen: commit log, queues, index."),
@@ -22,7 +23,14 @@ class RocketmqGroup(LazyGroup):
     }
 
 
-@click.group(cls=RocketmqGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=RocketmqGroup,
+    epilog="""\b
+Examples:
+  kidx rocketmq verify store
+  kidx rocketmq lookup store Orders 0 --time 1700000000000 --trace-pages""",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 def command() -> None:
     """Read the store of a RocketMQ broker: commit log, consume queues, index files, checkpoint.
 

@@ -6,20 +6,21 @@ import click
 
 from kidx.cli.options import format_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
+from kidx.cli.values import Bytes
 
 
 @click.command(
     epilog="""\b
 Examples:
   kidx rocketmq diff master/store slave/store
-  kidx rocketmq diff master/store slave/store --memory 3435973836 --format jsonl
+  kidx rocketmq diff master/store slave/store --memory 3GiB --format jsonl
 
 Exit status: 0 the slave's log is its master's as far as it goes, 1 it is not, 3 a store could not be read."""
 )
 @click.argument("master", type=click.Path(readable=False))
 @click.argument("slave", type=click.Path(readable=False))
-@click.option("--memory", type=click.IntRange(0, 2**63 - 1), help="Bytes that the master counts as in memory.")
-@click.option("--physical-memory", type=click.IntRange(0, 2**63 - 1), help="The machine's; the ratio makes --memory.")
+@click.option("--memory", type=Bytes(), help="Bytes that the master counts as in memory.")
+@click.option("--physical-memory", type=Bytes(), help="The machine's; the ratio makes --memory.")
 @broker_options
 @format_option()
 def command(

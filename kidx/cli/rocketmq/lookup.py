@@ -8,13 +8,14 @@ import click
 
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
+from kidx.cli.values import ANY_MS, OFFSET, Number
 
 
 @click.command(
     epilog="""\b
 Examples:
   kidx rocketmq lookup store Orders 0 --time 1700000000000 --trace-pages
-  kidx rocketmq lookup store Orders 0 --time - --algorithm current --boundary upper < times
+  kidx rocketmq lookup store Orders 0 --time - --boundary upper < times
   kidx rocketmq lookup store Orders 0 --offset 42
   kidx rocketmq lookup store Orders --key order-1 --begin 1699990000000
 
@@ -22,10 +23,12 @@ Exit status: 0 answered, 3 the real store would throw or not load: the answer is
 )
 @click.argument("root", metavar="STORE", type=click.Path(readable=False))
 @click.argument("topic")
-@click.argument("queue", type=click.IntRange(0, 2**31 - 1), required=False)
+@click.argument("queue", type=Number("QUEUE", most=2**31 - 1), required=False)
 @click.option("--time", "times", multiple=True, metavar="MS", help="Epoch milliseconds; `-`: a line each on stdin.")
-@click.option("--offset", "offsets", multiple=True, type=click.IntRange(0, 2**63 - 1), help="A queue offset.")
-@click.option("--key", "keys", multiple=True, help="A message key (KEYS or UNIQ_KEY; T#TAG for tags, 5.4.0 on).")
+@click.option("--offset", "offsets", multiple=True, type=OFFSET, help="A queue offset.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="TEXT", help="A message key (KEYS or UNIQ_KEY; T#TAG for tags, 5.4.0 on)."
+)
 @click.option(
     "--algorithm",
     type=click.Choice(["classic", "current"]),
@@ -44,9 +47,9 @@ Exit status: 0 answered, 3 the real store would throw or not load: the answer is
     metavar="FILE",
     help="File times for the classic search: path TAB nanoseconds, a line each.",
 )
-@click.option("--max", "most", type=click.IntRange(1, 2**31 - 1), default=64, show_default=True, help="Answers a key.")
-@click.option("--begin", type=int, default=0, show_default=True, help="Keys: from this time, epoch ms.")
-@click.option("--end", type=int, default=2**63 - 1, help="Keys: up to this time, epoch ms.")
+@click.option("--max", "most", type=Number("N", 1, 2**31 - 1), default=64, show_default=True, help="Answers a key.")
+@click.option("--begin", type=ANY_MS, default=0, show_default=True, help="Keys: from this time, epoch ms.")
+@click.option("--end", type=ANY_MS, default=2**63 - 1, help="Keys: up to this time, epoch ms.")
 @click.option("--trace-pages", is_flag=True, help="Show every probe and the pages it touches; Kafka's beside them.")
 @broker_options
 @format_option()

@@ -6,13 +6,14 @@ import click
 
 from kidx.cli.options import format_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
+from kidx.cli.values import OFFSET, Bytes, Number
 
 
 @click.command(
     epilog="""\b
 Examples:
-  kidx rocketmq pull store Orders 0 --offset 41 --memory 3435973836
-  kidx rocketmq pull store Orders 0 --offset 41 --physical-memory 8589934592 --format jsonl
+  kidx rocketmq pull store Orders 0 --offset 41 --memory 3GiB
+  kidx rocketmq pull store Orders 0 --offset 41 --physical-memory 8GiB
 
 The broker suggests the slave when more of the commit log lies behind the last message pulled than it counts as being
 in memory: accessMessageInMemoryMaxRatio (40) percent of the machine's. It then answers with the slave's address only
@@ -20,18 +21,18 @@ if slaveReadEnable is set."""
 )
 @click.argument("root", metavar="STORE", type=click.Path(readable=False))
 @click.argument("topic")
-@click.argument("queue", type=click.IntRange(0, 2**31 - 1))
-@click.option("--offset", type=click.IntRange(0, 2**63 - 1), required=True, help="The queue offset to pull from.")
+@click.argument("queue", type=Number("QUEUE", most=2**31 - 1))
+@click.option("--offset", type=OFFSET, required=True, help="The queue offset to pull from.")
 @click.option(
     "--max-messages",
     "most",
-    type=click.IntRange(1, 2**31 - 1),
+    type=Number("N", 1, 2**31 - 1),
     default=32,
     show_default=True,
     help="How many messages the consumer asks for.",
 )
-@click.option("--memory", type=click.IntRange(0, 2**63 - 1), help="Bytes that the broker counts as in memory.")
-@click.option("--physical-memory", type=click.IntRange(0, 2**63 - 1), help="The machine's; the ratio makes --memory.")
+@click.option("--memory", type=Bytes(), help="Bytes that the broker counts as in memory.")
+@click.option("--physical-memory", type=Bytes(), help="The machine's; the ratio makes --memory.")
 @broker_options
 @format_option()
 def command(

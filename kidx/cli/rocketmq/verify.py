@@ -7,6 +7,7 @@ import click
 from kidx.cli import exit_status
 from kidx.cli.options import color_option, format_option, wants_color
 from kidx.cli.rocketmq.options import config_options
+from kidx.cli.values import Rules
 from kidx.findings import SEVERITIES
 
 
@@ -30,8 +31,10 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
     show_default=True,
     help="The least severity of a finding that makes the exit status 1.",
 )
-@click.option("--select", metavar="RULE,...", help="Report these rules only: codes, names, or prefixes as KXR1.")
-@click.option("--ignore", metavar="RULE,...", help="Do not report these rules.")
+@click.option(
+    "--select", type=Rules(systems=("rocketmq",)), help="Report these rules only: codes, names, or prefixes as KXR1."
+)
+@click.option("--ignore", type=Rules(systems=("rocketmq",)), help="Do not report these rules.")
 @click.option("--quick", is_flag=True, help="Leave out the CRCs of bodies and of CRC properties.")
 @click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file.")
 @click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do.")
@@ -50,7 +53,7 @@ def command(
     color: str,
 ) -> int:
     """Check STORE: every unit against the commit log, every message, the index's chains, checkpoint, how it stopped."""
-    from kidx.checks.catalogue import codes_of
+    from kidx.checks.catalogue import codes_of, left_out
     from kidx.cli import complain
     from kidx.cli.verdict import print_verdict
     from kidx.errors import CannotRead
@@ -72,6 +75,7 @@ def command(
         whole.findings += checked.findings
         whole.coverage.add(checked.coverage)
         whole.unread += checked.unread
+    whole.coverage.skipped += left_out(rules, RULES)
     for sentence in whole.unread:
         complain(sentence)
     failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]

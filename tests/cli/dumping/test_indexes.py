@@ -186,7 +186,7 @@ def test_directories_patterns_and_lists(tmp_path: Path) -> None:
         (["--from", "time:5", str(INDEX)], 2, "its rows hold no timestamp"),
         (["--from", "colour:5", str(INDEX)], 2, "its rows hold no colour"),
         (["--from", "noon", str(INDEX)], 2, "not a time"),
-        (["--kind", "sundial", str(INDEX)], 2, "not a kind of file"),
+        (["--kind", "sundial", str(INDEX)], 2, "is not one of offset_index"),
         (["--format", "csv", str(INDEX), str(TIMES)], 2, "csv holds one kind of row"),
         (["--format", "kafka", "--head", "1", str(INDEX)], 2, "neither be narrowed"),
         (["--deep-iteration", str(INDEX)], 2, "go with --format kafka"),

@@ -1,0 +1,103 @@
+"""Kinds of values that options take: what help calls them, what is refused, what a shell may offer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kidx.errors import meant
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_MOST = 2**63 - 1
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Number(click.ParamType):  # type: ignore[type-arg]
+    """A whole number from `least` to `most`. `name` is what it counts, and help's word for it: OFFSET, N, MS."""
+
+    def __init__(self, name: str = "N", least: int = 0, most: int = _MOST) -> None:
+        self.name, self.least, self.most = name, least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        digits = text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 20
+        if not (digits and self.least <= int(text) <= self.most):
+            bounds = f"from {self.least} to {self.most}" if self.most < _MOST else f"from {self.least} on"
+            self.fail(f"{text!r} is not a whole number {bounds}", param, ctx)
+        return int(text)
+
+
+ANY_NUMBER = Number(least=-_MOST - 1)
+ANY_MS = Number("MS", least=-_MOST - 1)
+OFFSET = Number("OFFSET")
+JOBS = Number("N", 1, 256)
+
+
+class Bytes(click.ParamType):  # type: ignore[type-arg]
+    """A number of bytes: 8192, 64k, 16MiB, 2G."""
+
+    name = "BYTES"
+
+    def __init__(self, least: int = 0, most: int = _MOST) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d{1,19})\s*([kmgt]?)(?:i?b)?", str(value).lower(), re.ASCII)
+        if not match:
+            self.fail(f"{str(value)!r} is no number of bytes; 8192, 64k, 16MiB and 2G are", param, ctx)
+        size = int(match[1]) * _UNITS[match[2]]
+        if not self.least <= size <= self.most:
+            self.fail(f"{value} is not between {self.least} and {self.most} bytes", param, ctx)
+        return size
+
+
+class OneOf(click.ParamType):  # type: ignore[type-arg]
+    """A word of a list that is only made when a word is judged or a shell asks: making it imports much.
+
+    `known` gives the words. The metavar is `name`, so help need not list them.
+    """
+
+    def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
+        self.name, self._known = name, known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word, known = str(value), list(self._known())
+        if word not in known:
+            near = meant(word, known)
+            self.fail(
+                f"{word!r} is not known{near}" if near else f"{word!r} is not one of {', '.join(known)}", param, ctx
+            )
+        return word
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(word) for word in self._known() if word.startswith(incomplete)]
+
+
+class Rules(click.ParamType):  # type: ignore[type-arg]
+    """Rules by code, name or prefix, one or several between commas. The catalogue judges them; a shell is offered both.
+
+    `systems` are those whose rules are offered: kafka, rocketmq.
+    """
+
+    def __init__(self, name: str = "RULE,...", systems: tuple[str, ...] = ("kafka",)) -> None:
+        self.name, self._systems = name, systems
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from kidx.checks.catalogue import RULES
+        from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
+
+        of_system = {"kafka": RULES, "rocketmq": ROCKETMQ_RULES}
+        before, comma, begun = incomplete.rpartition(",")
+        rules = [rule for system in self._systems for rule in of_system[system].values()]
+        codes = [(r.code, r.name) for r in rules if r.code.startswith(begun.upper())]
+        names = [(r.name, r.title) for r in rules if begun and r.name.startswith(begun.lower())]
+        return [CompletionItem(f"{before}{comma}{word}", help=said) for word, said in (*codes, *names)]
