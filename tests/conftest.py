@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from importlib.util import find_spec
 from typing import Any
 
@@ -57,5 +56,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def _why_no_interop(config: pytest.Config) -> str:
     if not config.getoption("--interop"):
         return "asks a real broker's code, from Maven Central: `make interop` runs it"
-    missing = [tool for tool in ("java", "mvn") if not shutil.which(tool)]
-    return f"needs {' and '.join(missing)}" if missing else ""
+    from tests.interop.lab import why_not
+
+    return why_not()

@@ -7,6 +7,7 @@ Needs java, javac and mvn. What is fetched and compiled stays in a cache directo
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,7 +20,9 @@ HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("KIDX_INTEROP_CACHE", Path.home() / ".cache" / "kidx-interop"))
 KAFKA = "4.3.1"
 _JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_JAVA_LEAST = 17
 _START_SECONDS = 120
+_FETCH_SECONDS = 300
 # slf4j-simple, so that a broker says on standard error what it does; 3.x brings another logger, which wants files.
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
 <version>1</version><dependencies>
@@ -31,26 +34,66 @@ _WITHOUT = """<exclusions><exclusion><groupId>org.slf4j</groupId><artifactId>slf
 <exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-log4j12</artifactId></exclusion></exclusions>"""
 
 
-def class_path(version: str = KAFKA, *sources: Path) -> str:
-    """Kafka's jars of a version, and our own Java sources compiled against them."""
-    home = CACHE / f"kafka-{version}"
+class Unavailable(Exception):
+    """Raised when a real system cannot be had here; its text says why."""
+
+
+def why_not() -> str:
+    """Why no real system can be asked here, or nothing: then the jars of Kafka are there."""
+    missing = [tool for tool in ("java", "javac", "mvn") if not shutil.which(tool)]
+    if missing:
+        return f"needs {' and '.join(missing)}"
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < _JAVA_LEAST:
+        return f"needs Java {_JAVA_LEAST} or later; there is {said.partition(chr(10))[0] or 'none that answers'}"
+    try:
+        class_path()
+    except Unavailable as e:
+        return str(e)
+    return ""
+
+
+def fetch(name: str, pom: str) -> Path:
+    """The jars that a POM names, in the cache directory `name`. Raises Unavailable where Maven cannot fetch them."""
+    home = CACHE / name
     jars = home / "jars"
-    if not jars.is_dir():
-        home.mkdir(parents=True, exist_ok=True)
-        (home / "pom.xml").write_text(_POM.format(version=version, without=_WITHOUT))
-        fetched = home / f"fetching-{os.getpid()}"
-        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={fetched}"]
-        subprocess.run(command, cwd=home, check=True, stdout=subprocess.DEVNULL)
-        fetched.rename(jars)  # whole or not at all: an interrupted fetch leaves nothing that looks complete
+    if jars.is_dir():
+        return jars
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "pom.xml").write_text(pom)
+    fetching = home / f"fetching-{os.getpid()}"
+    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={fetching}"]
+    try:
+        done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=_FETCH_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"Maven did not fetch {name} within {_FETCH_SECONDS} s") from None
+    if done.returncode or not fetching.is_dir():
+        errors = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")] or ["it does not say why"]
+        raise Unavailable(f"Maven cannot fetch {name}: {errors[0]}")
+    try:
+        fetching.rename(jars)  # whole or not at all: an interrupted fetch leaves nothing that looks complete
+    except OSError:
+        shutil.rmtree(fetching)  # another process was first
+    return jars
+
+
+def compiled(jars: Path, *sources: Path) -> str:
+    """A class path of jars, and of our own Java sources compiled against them."""
     if not sources:
         return f"{jars}/*"
-    classes = home / "classes"
+    classes = jars.parent / "classes"
     classes.mkdir(exist_ok=True)
     for source in sources:
         made = classes / (source.stem + ".class")
         if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
             subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", classes, source], check=True)
     return f"{classes}:{jars}/*"
+
+
+def class_path(version: str = KAFKA, *sources: Path) -> str:
+    """Kafka's jars of a version, and our own Java sources compiled against them. Raises Unavailable."""
+    return compiled(fetch(f"kafka-{version}", _POM.format(version=version, without=_WITHOUT)), *sources)
 
 
 class Program:

@@ -16,7 +16,7 @@ from kidx.rocketmq.pull import pull
 from kidx.rocketmq.queues import ConsumeQueue
 from kidx.rocketmq.store import DoesNotLoad, Store
 from kidx.rocketmq.time_search import Search
-from tests.interop.lab import CACHE
+from tests.interop.lab import compiled, fetch
 from tests.rocketmq.cases import SETS, lay_out
 
 pytestmark = pytest.mark.interop
@@ -29,19 +29,8 @@ RATIO = 40  # accessMessageInMemoryMaxRatio
 
 
 def class_path(version: str) -> str:
-    """The store's jars of a version, and our program compiled against them; fetched once."""
-    home = CACHE / f"rocketmq-{version}"
-    jars, classes = home / "jars", home / "classes"
-    if not jars.is_dir():
-        home.mkdir(parents=True, exist_ok=True)
-        (home / "pom.xml").write_text(_POM.format(version=version))
-        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={home / 'fetching'}"]
-        subprocess.run(command, cwd=home, check=True, stdout=subprocess.DEVNULL)
-        (home / "fetching").rename(jars)
-    made = classes / f"{SOURCE.stem}.class"
-    if not made.exists() or made.stat().st_mtime < SOURCE.stat().st_mtime:
-        subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", classes, SOURCE], check=True)
-    return f"{classes}:{jars}/*"
+    """The store's jars of a version, and our program compiled against them."""
+    return compiled(fetch(f"rocketmq-{version}", _POM.format(version=version)), SOURCE)
 
 
 def ask(version: str, store: Path, questions: list[str]) -> list[str]:

@@ -1,0 +1,172 @@
+"""Several seeds' scenarios in one broker, from their making to its recovery, compared at every stage.
+
+One broker and one JVM with Kafka's classes serve them all: starting those takes longer than asking them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.interop.lab import HERE, Broker, Program
+from tests.interop.ledger import Ledger
+from tests.interop.questions import Case, rows, run
+from tests.interop.questions.compaction import DEDUPE_BUFFER_BYTES, cleaned, plan
+from tests.interop.questions.dumps import dumps
+from tests.interop.questions.live import groups, live
+from tests.interop.questions.maps import maps
+from tests.interop.questions.reads import aborted, reads
+from tests.interop.questions.rebuilt import rebuilt
+from tests.interop.questions.searches import searches
+from tests.interop.questions.writes import writes
+from tests.interop.scenario import Scenario, Topic
+
+INTERNAL = ("__consumer_offsets-0", "__transaction_state-0", "__cluster_metadata-0")
+_SETTINGS = {
+    "log_cleaner_dedupe_buffer_size": DEDUPE_BUFFER_BYTES,
+    "log_cleaner_backoff_ms": 300,
+    "log_initial_task_delay_ms": 500,
+    "replica_high_watermark_checkpoint_interval_ms": 300,
+    "log_flush_start_offset_checkpoint_interval_ms": 300,
+    "offsets_topic_segment_bytes": 1 << 20,
+    "transaction_state_log_segment_bytes": 1 << 20,
+}
+_SETTLED_SECONDS = 2
+_WRITES, _MAPS = 25, 4
+
+
+def fly(seeds: list[int], root: Path) -> dict[int, Ledger]:
+    """Compare everything about Kafka that the seeds make; a ledger for each seed. `root` is an empty directory."""
+    ledgers = {seed: Ledger() for seed in seeds}
+    scenarios = [Scenario(seed) for seed in seeds]
+    with Broker(root / "broker", **_SETTINGS) as broker, _program() as kafka:
+        client = broker.start()
+        for scenario in scenarios:
+            scenario.make(client)
+        time.sleep(_SETTLED_SECONDS)  # markers and checkpoints are written a little after they are answered
+        for scenario in scenarios:
+            _while_it_runs(scenario, client, ledgers[scenario.seed], broker.data)
+        plans = [(plan(t, broker.data), ledgers[s.seed]) for s in scenarios for t in s.topics if "compacted" in t.name]
+        cleaned(client, plans, broker.data)
+        broker.stop()
+        for scenario in scenarios:
+            _after_it_stopped(scenario, kafka, ledgers[scenario.seed], broker.data, root / f"stopped-{scenario.seed}")
+        _internal_topics(scenarios[0], kafka, ledgers[seeds[0]], broker.data, root / "internal")
+        _after_it_crashed(scenarios, broker, ledgers, root / "crashed")
+    return ledgers
+
+
+@contextmanager
+def _program() -> Iterator[Program]:
+    program = Program(HERE / "KafkaStorage.java")
+    try:
+        yield program
+    finally:
+        program.close()
+
+
+def _while_it_runs(scenario: Scenario, client: Program, ledger: Ledger, log_dir: Path) -> None:
+    for topic in scenario.topics:
+        partition = log_dir / topic.partition
+        before = _touchable(partition)
+        _verified(ledger, partition, "--live")
+        _verified(ledger, partition, "--live", "--deep")
+        rows("dump", partition)
+        ledger.compare("untouched", ("verify", partition, "--live"), _touchable(partition), before)
+        live(client, ledger, scenario.chance, partition, slices="txn" not in topic.name)
+    groups(client, ledger, log_dir, scenario.groups)
+
+
+def _touchable(directory: Path) -> list[tuple[object, ...]]:
+    """All that reading could change, were it not careful."""
+    found = [(entry.name, entry.stat()) for entry in os.scandir(directory)]
+    return sorted((name, s.st_ino, s.st_size, s.st_mtime_ns, s.st_atime_ns, s.st_mode) for name, s in found)
+
+
+def _verified(ledger: Ledger, directory: Path, *options: str) -> None:
+    """What a broker wrote and keeps has no finding that counts."""
+    question = ("verify", directory, *options)
+    found = [row for row in rows(*question) if row.get("severity") in ("error", "warning")]
+    ledger.compare("verify", question, found, [])
+
+
+def _after_it_stopped(scenario: Scenario, kafka: Program, ledger: Ledger, log_dir: Path, scratch: Path) -> None:
+    chance = scenario.chance
+    for topic in scenario.topics:
+        case = _case(kafka, ledger, chance, log_dir / topic.partition, scratch / topic.name, topic.interval)
+        _verified(ledger, case.partition)
+        for ask in (dumps, searches, reads, aborted, rebuilt):
+            ask(case)
+    for ask, count in ((writes, _WRITES), (maps, _MAPS)):
+        place = scratch / ask.__name__
+        place.mkdir()
+        ask(kafka, ledger, chance, place, count)
+    shutil.rmtree(scratch)
+
+
+def _internal_topics(scenario: Scenario, kafka: Program, ledger: Ledger, log_dir: Path, scratch: Path) -> None:
+    for name in INTERNAL:
+        case = _case(kafka, ledger, scenario.chance, log_dir / name, scratch / name, 4096)
+        for ask in (dumps, searches):
+            ask(case)
+
+
+def _case(kafka: Program, ledger: Ledger, chance: random.Random, partition: Path, scratch: Path, interval: int) -> Case:
+    copy = scratch / "copy"
+    shutil.copytree(partition, copy / partition.name)
+    return Case(kafka, ledger, chance, partition, copy / partition.name, scratch, interval)
+
+
+def _after_it_crashed(scenarios: list[Scenario], broker: Broker, ledgers: dict[int, Ledger], scratch: Path) -> None:
+    """More is written, the broker killed, tails of logs damaged: its recovery makes the indexes that kidx makes."""
+    client = broker.start()
+    for scenario in scenarios:
+        scenario.add(client)
+    broker.stop(signal.SIGKILL)
+    expected: list[tuple[Ledger, Path, bytes]] = []
+    for scenario in scenarios:
+        for topic in scenario.topics:
+            partition = broker.data / topic.partition
+            _damage_tail(sorted(partition.glob("*.log"))[-1], scenario.chance)
+            for path, data in _rebuilt(topic, partition, scratch / str(scenario.seed)):
+                expected.append((ledgers[scenario.seed], path, data))
+    broker.start()
+    broker.stop()
+    for ledger, path, data in expected:
+        real = path.read_bytes() if path.exists() else b""
+        ledger.compare("recovery", ("rebuild", path), data.hex(), real.hex())
+    for scenario in scenarios:
+        for topic in scenario.topics:
+            _verified(ledgers[scenario.seed], broker.data / topic.partition)
+
+
+def _damage_tail(log: Path, chance: random.Random) -> None:
+    size = log.stat().st_size
+    at = size - chance.randrange(min(size, 3000) + 1)
+    how = chance.choice(("cut", "flip", "zeros", "leave"))
+    if how == "cut":
+        os.truncate(log, at)
+    elif how == "zeros":
+        with log.open("ab") as f:
+            f.write(bytes(chance.randrange(1, 5000)))
+    elif how == "flip" and at < size:
+        data = bytearray(log.read_bytes())
+        data[at] ^= 1 << chance.randrange(8)
+        log.write_bytes(data)
+
+
+def _rebuilt(topic: Topic, partition: Path, output: Path) -> Iterator[tuple[Path, bytes]]:
+    """The last segment's indexes as kidx makes them: that one a broker always recovers after a crash."""
+    sizes = ["--index-interval-bytes", topic.interval, "--max-index-size", topic.configs["segment.index.bytes"]]
+    ran = run("rebuild", partition, "--output", output, *sizes)
+    assert ran.status in (0, 3), ran.err  # 3: the log breaks off, as it should
+    last = sorted(partition.glob("*.log"))[-1]
+    for suffix in (".index", ".timeindex", ".txnindex"):
+        made = output / partition.name / (last.stem + suffix)
+        yield last.with_suffix(suffix), made.read_bytes() if made.exists() else b""
