@@ -574,6 +574,23 @@ _STATE = (
         "and it reads the state from the log.",
         "delete the .snapshot file of the stopped broker; it is rebuilt from the log",
     ),
+    Rule(
+        "KX408",
+        "producer-sequence",
+        WARNING,
+        "A producer's batch does not follow the one before it",
+        "Appending, a leader refuses such a batch (OutOfOrderSequenceException, InvalidProducerEpochException), unless "
+        "it knows nothing of the producer. Followers and brokers that start take what is in the log.",
+        "An idempotent producer numbers its records in each partition, from 0 in each epoch of its own, and its epoch "
+        "never falls. A gap means that records are missing though no offset is, a number that comes again that "
+        "records were written twice: the log was put together from two histories or written past a broker. A broker "
+        "forgets a producer that is silent for producer.id.expiration.ms (a day; before 3.4 for "
+        "transactional.id.expiration.ms, 7 days), and its state is lost with the snapshots: then it takes any "
+        "number. Where that may be so (numbers that begin with 0 again, a day of silence, a new epoch that does not "
+        "begin with 0) it is a note, to say that duplicates may have passed unnoticed. Compacted partitions are not "
+        "looked at, for there batches are missing rightly.",
+        "compare with a replica (`kidx diff`)",
+    ),
 )
 
 _BESIDE = (

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from kidx.checks.account import Checked
 from kidx.checks.batch_stream import BatchRow, BatchStream
-from kidx.checks.beside import check_snapshot
 from kidx.checks.index_alone import index_extent
+from kidx.checks.snapshots import check_snapshot
 from kidx.checks.transaction_index import transaction_extent
 from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
 from kidx.evidence import exists, is_directory, read_file

@@ -7,6 +7,7 @@ from functools import partial
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.making import finding
+from kidx.checks.producers import Producers
 from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, TransactionEvent
 from kidx.checks.stretch_check import StretchCheck
 from kidx.evidence import Evidence
@@ -29,6 +30,7 @@ class LogChecked:
         self.gaps: list[Gap] = []
         self.events: list[TransactionEvent] = []
         self.named: dict[int, Named] = {}
+        self.producers: list[Producers] = []  # of one stretch after another
         self.too_large: list[str] = []
         self.broken: list[tuple[int, int]] = []  # first byte, byte after the last
         self.batches = 0
@@ -70,6 +72,7 @@ def check_log(
         done.gaps += stretch.gaps
         done.events += stretch.events
         done.named.update(stretch.named)
+        done.producers.append(stretch.producers)
         done.too_large += stretch.too_large
         done.batches += stretch.batches
         done.compacted |= stretch.compacted

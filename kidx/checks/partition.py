@@ -7,32 +7,35 @@ from __future__ import annotations
 
 import os
 import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from operator import index, itemgetter
+from typing import TypeVar
 
 from kidx.checks.account import Checked
-from kidx.checks.beside import TEXT_KINDS, check_snapshot, check_text_file, compare_snapshot
-from kidx.checks.log import LogChecked
+from kidx.checks.beside import TEXT_KINDS, check_text_file
+from kidx.checks.continuity import missing_offsets
+from kidx.checks.history import check_history
 from kidx.checks.making import bounded, finding
 from kidx.checks.options import DEEP, Options
+from kidx.checks.producer_history import ProducerHistory
+from kidx.checks.producers import NamedProducers
 from kidx.checks.segment import SegmentChecked, cannot_read, check_lone_index, check_segment
 from kidx.checks.siblings import check_siblings
-from kidx.checks.stretch import Gap, LogFacts, Named
+from kidx.checks.snapshots import check_snapshot
+from kidx.checks.stretch import LogFacts
 from kidx.checks.surroundings import Surroundings
 from kidx.checks.targets import Target
-from kidx.checks.transactions import Replay, compare_index, open_transactions
 from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
 from kidx.evidence import list_directory, must_exist, read_file
-from kidx.findings import Finding
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_offset_checkpoint
-from kidx.formats.indexes import TRANSACTION_INDEX, decode
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
-    SEGMENT_SUFFIX,
-    TRANSACTION,
     FileName,
     PartitionName,
     base_offset_of,
@@ -40,6 +43,7 @@ from kidx.logdir.names import (
 )
 from kidx.logdir.tree import DataFile, Partition, Segment
 
+T = TypeVar("T")
 __all__ = ["Checked", "check_partition", "check_target"]
 
 FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
@@ -96,6 +100,7 @@ class _PartitionCheck:
         self.snapshots: dict[int, tuple[DataFile, ProducerSnapshot]] = {}
         self.epochs: list[EpochStart] = []
         self.segments: list[SegmentChecked] = []
+        self.compacted = self._has_a_cleaner()  # or a log turns out to have been compacted: missing offsets are no loss
 
     def everything(self) -> Checked:
         """Check every file."""
@@ -112,7 +117,9 @@ class _PartitionCheck:
             if any(kind in segment.files for kind in (*INDEX_OF_KIND, LOG, METADATA_SNAPSHOT)):
                 self._segment(segment)
         self._between_segments()
-        self._transactions()
+        self.done.findings += check_history(
+            self._living(), self.snapshots, self._producers, compacted=self.compacted, live=self.options.live
+        )
         self.done.findings += check_siblings(self.partition, live=self.options.live)
         return self.done
 
@@ -185,26 +192,47 @@ class _PartitionCheck:
             base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
             next_base_offset=next_base,
             epochs=tuple(zip(*epochs, strict=True)) if epochs else (),
-            wanted=self._wanted(),
+            wanted=_within(self._wanted, segment.base_offset, next_base, index),
+            snapshots=_within(self._named_producers, segment.base_offset, next_base, itemgetter(0)),
+            producers=self._all_named,
             future_ms=int(time.time() * 1000) + FUTURE_MS,
             deep=self.options.level == DEEP,
         )
-        self.segments.append(check_segment(segment, self.surroundings, self.options, facts, self.done))
+        checked = check_segment(segment, self.surroundings, self.options, facts, self.done)
+        self.segments.append(checked)
+        if checked.log is not None:
+            self.compacted |= checked.log.compacted
+        if file is not None and not segment.state:
+            self._producers.take(file.path, segment.base_offset, checked.log, compacted=self.compacted)
         if self.options.live and epochs:  # a leader may have come since leader-epoch-checkpoint was read
             newest = epochs[-1].epoch
             self.done.findings = [f for f in self.done.findings if f.rule != "KX405" or f.found <= newest]
 
+    @cached_property
     def _wanted(self) -> list[int]:
         """The last offsets that producer snapshots name."""
         return sorted({p.last_offset for _, s in self.snapshots.values() for p in s.producers if p.last_offset >= 0})
 
     @cached_property
-    def compacted(self) -> bool:
-        """Whether a cleaner has been at work here: then missing offsets are no loss."""
+    def _named_producers(self) -> list[NamedProducers]:
+        """What each snapshot names, by offset."""
+        return [
+            NamedProducers(offset, frozenset(p.producer_id for p in snapshot.producers))
+            for offset, (_, snapshot) in sorted(self.snapshots.items(), key=itemgetter(0))
+        ]
+
+    @cached_property
+    def _all_named(self) -> frozenset[int]:
+        return frozenset[int]().union(*(named.producer_ids for named in self._named_producers))
+
+    @cached_property
+    def _producers(self) -> ProducerHistory:
+        return ProducerHistory(self._named_producers, self._all_named)
+
+    def _has_a_cleaner(self) -> bool:
+        """Whether it is known without looking into the logs that a cleaner has been at work here."""
         name = self.partition.name
-        if name is not None and (name.topic in _COMPACTED_TOPICS or self._cleaner_knows(name)):
-            return True
-        return any(s.log is not None and s.log.compacted for s in self.segments)
+        return name is not None and (name.topic in _COMPACTED_TOPICS or self._cleaner_knows(name))
 
     def _cleaner_knows(self, name: PartitionName) -> bool:
         try:
@@ -217,96 +245,9 @@ class _PartitionCheck:
         return [s for s in self.segments if not s.segment.state and LOG in s.segment.files]
 
     def _between_segments(self) -> None:
-        """Offsets missing inside logs and between them."""
-        if self.compacted:
-            return
-        before: int | None = None
-        for checked in self._living():
-            log, path, base = checked.log, checked.segment.files[LOG].path, checked.segment.base_offset
-            if before is not None and before < base:
-                self.done.findings.append(
-                    finding(
-                        "KX503",
-                        path,
-                        f"the segment begins with offset {base}; the one before it ends with {before - 1}",
-                        expected=before,
-                        found=base,
-                    )
-                )
-            if log is None:
-                before = None
-                continue
-            gaps = list(log.gaps)
-            not_believed = log.not_believed
-            if log.first_offset is not None and log.first_offset > base and 0 not in not_believed:
-                gaps.insert(0, Gap(0, base, log.first_offset - 1))
-            self.done.findings += bounded(_missing(path, gap) for gap in gaps)
-            end = base if log.last_offset is None else log.last_offset + 1
-            before = end if log.whole and max(not_believed, default=-1) <= log.last_position else None
-
-    def _transactions(self) -> None:
-        """Replay the markers of all segments in order, and hold indexes and snapshots against them."""
-        living = self._living()
-        if not living:
-            return
-        end: int | None = living[0].segment.base_offset
-        replay = Replay()
-        if end == 0:
-            replay.learn({})
-        open_at: dict[int, dict[int, int]] = {}
-        named: dict[int, Named] = {}
-        for checked in living:
-            log, base = checked.log, checked.segment.base_offset
-            if end != base and not self.compacted:
-                replay.forget()
-            if not replay.complete and base in self.snapshots:
-                replay.learn(self._open_in_snapshot(base))
-            if log is None or not log.tells_transactions or (log.gaps and not self.compacted):
-                replay.forget()
-                end = None
-                continue
-            if replay.complete:
-                open_at[base] = dict(replay.open)
-            aborted = replay.segment(log.events)
-            index = checked.indexes.get(TRANSACTION)
-            self.done.findings += bounded(
-                compare_index(
-                    index.file.path if index else None,
-                    checked.segment.files[LOG].path,
-                    self._listed(checked, log),
-                    aborted,
-                    compacted=self.compacted,
-                )
-            )
-            named.update(log.named)
-            end = base if log.last_offset is None else log.last_offset + 1
-            if replay.complete:
-                open_at[end] = dict(replay.open)
-        self.done.findings += open_transactions(living[-1].segment.files[LOG].path, replay)
-        for offset, (file, snapshot) in self.snapshots.items():
-            there = None if self.compacted else open_at.get(offset)
-            self.done.findings += bounded(compare_snapshot(file.path, offset, snapshot, named, there, end))
-
-    def _open_in_snapshot(self, offset: int) -> dict[int, int]:
-        """First offsets of the transactions open at an offset, by producer id, as the producer snapshot there says."""
-        producers = self.snapshots[offset][1].producers
-        return {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}
-
-    def _listed(self, checked: SegmentChecked, log: LogChecked) -> list[tuple[int, tuple[int, ...]]]:
-        """Slots and fields of a transaction index's entries.
-
-        A running broker may have written markers, and then their entries, between the reading of the index and the log.
-        """
-        index = checked.indexes.get(TRANSACTION)
-        entries: list[tuple[int, tuple[int, ...]]] = []
-        if index is not None and index.slots is not None:
-            rows = zip(*(values.tolist() for values in index.fields.values()), strict=True)
-            entries += zip(index.slots.tolist(), rows, strict=True)
-        if self.options.live and log.last_offset is not None:
-            path = checked.segment.files[LOG].path.removesuffix(SEGMENT_SUFFIX[LOG]) + SEGMENT_SUFFIX[TRANSACTION]
-            known = index.extent.entries if index is not None else 0
-            entries += [e for e in _entries_after(path, known) if e[1][3] <= log.last_offset]
-        return entries
+        if not self.compacted:
+            self.done.findings += missing_offsets(self._living())
+            self.done.findings += self._producers.broken_sequences()
 
 
 def _unknown(path: str) -> str:
@@ -332,25 +273,7 @@ def _if_there(path: str) -> str:
     return ""
 
 
-def _missing(path: str, gap: Gap) -> Finding:
-    count = gap.last - gap.first + 1
-    what = f"offset {gap.first}" if count == 1 else f"offsets {gap.first} to {gap.last}"
-    return finding(
-        "KX306",
-        path,
-        f"{what} {'is' if count == 1 else 'are'} missing before the batch at byte {gap.position}",
-        span=(gap.position, gap.position + 8),
-        expected=gap.first,
-        found=gap.last + 1,
-    )
-
-
-def _entries_after(path: str, count: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Slots and fields of the entries that a transaction index has got after its first `count`."""
-    try:
-        data = read_file(path, _SMALL_FILE_BYTES)
-    except KidxError:
-        return []
-    width = TRANSACTION_INDEX.size
-    fields = decode(TRANSACTION_INDEX, data[count * width : len(data) // width * width], 0)
-    return list(enumerate(zip(*(values.tolist() for values in fields.values()), strict=True), count))
+def _within(ascending: Sequence[T], first: int, last: int | None, offset_of: Callable[[T], int]) -> Sequence[T]:
+    """Those with offsets from `first` to `last`, None for no end."""
+    low = bisect_left(ascending, first, key=offset_of)
+    return ascending[low:] if last is None else ascending[low : bisect_right(ascending, last, key=offset_of)]

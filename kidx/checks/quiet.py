@@ -30,6 +30,9 @@ _FIELDS = (
     "attributes",
     "last_offset_delta",
     "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
     "record_count",
 )
 _ONE = frozenset([1])
@@ -64,6 +67,8 @@ def pass_quietly(
         seen.first_offset = base[0]
     seen.last_offset, seen.last_position = last[-1], positions[-1]
     seen.max_timestamp = max(seen.max_timestamp, top)
+    if max(column["producer_id"]) >= 0:
+        seen.producers.take_plain(column, positions)
     seen.batches += len(window)
     return True
 

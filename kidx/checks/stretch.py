@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kidx.checks.producers import NamedProducers, Producers
 from kidx.findings import Finding
 from kidx.formats.batches import NO_TIMESTAMP
 
@@ -17,14 +18,17 @@ class LogFacts(NamedTuple):
     """What is known about a log from its surroundings, and what to look for in it.
 
     `epochs` are leader-epoch-checkpoint's lines: the epochs, then their start offsets; empty without the file.
-    `wanted` are last offsets that producer snapshots name, ascending. `future_ms` is a moment that no timestamp should
-    lie after. `deep`: decode every record.
+    `wanted` are last offsets that producer snapshots name, ascending; `snapshots` are those that lie in this segment,
+    ascending, and `producers` all that any snapshot names. `future_ms` is a moment that no timestamp should lie after.
+    `deep`: decode every record.
     """
 
     base_offset: int
     next_base_offset: int | None
     epochs: tuple[tuple[int, ...], ...]
     wanted: Sequence[int]
+    snapshots: Sequence[NamedProducers]
+    producers: frozenset[int]
     future_ms: int
     deep: bool
 
@@ -40,13 +44,15 @@ class Gap(NamedTuple):
 class TransactionEvent(NamedTuple):
     """What a log says about a producer's transaction: its first batch since the last marker, or a marker.
 
-    `marker` is the control record's type, None for a data batch. `offset` is the batch's base offset.
+    `marker` is the control record's type, None for a data batch; `coordinator_epoch` is a marker's, None where its
+    record does not tell. `offset` is the batch's base offset.
     """
 
     position: int
     producer_id: int
     offset: int
     marker: int | None
+    coordinator_epoch: int | None = None
 
 
 class Named(NamedTuple):
@@ -55,6 +61,7 @@ class Named(NamedTuple):
     producer_id: int
     producer_epoch: int
     last_sequence: int
+    offset_delta: int
     control: bool
     exact: bool
 
@@ -62,7 +69,7 @@ class Named(NamedTuple):
 class Stretch:
     """What a stretch of a log holds. `first_offset` and `last_offset` are None where it has no sound batch."""
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, facts: LogFacts) -> None:
         self.start = start
         self.position = 0
         self.batches = 0
@@ -70,6 +77,7 @@ class Stretch:
         self.gaps: list[Gap] = []
         self.events: list[TransactionEvent] = []
         self.named: dict[int, Named] = {}
+        self.producers = Producers(facts.snapshots, facts.producers)
         self.too_large: list[str] = []
         self.first_offset: int | None = None
         self.last_offset: int | None = None

@@ -45,7 +45,7 @@ class StretchCheck:
     ) -> None:
         self.log, self.facts, self.offsets, self.times = log, facts, offsets, times
         self.end = end
-        self.seen = Stretch(start)
+        self.seen = Stretch(start, facts)
         self._events = TransactionEvents(log)
         self._decoder: RecordDecoder | None = None
         self._after_bad = False  # the batch before has a wrong CRC, so that its last offset is not to be believed
@@ -78,9 +78,11 @@ class StretchCheck:
         sound = good & known & ~impossible(window)
         self._offsets_follow(window, sound, first_offsets)
         self._add(check_epochs(self.log.path, self.facts, seen, window, good))
-        seen.events += self._events.of(window, sound)
+        events = list(self._events.of(window, sound))
+        seen.events += events
+        seen.producers.take(window, sound, events)
         self._add(self._events.unknown(window))
-        self._producers(window, good, first_offsets)
+        self._named(window, good, first_offsets)
         if self.offsets is not None:
             self._add(self.offsets.meet(self.log, window))
         if self.times is not None and good.all():
@@ -163,7 +165,7 @@ class StretchCheck:
         seen.last_offset, seen.last_position = int(last.max()), int(window.position[rows[-1]])
         self._after_bad = int(rows[-1]) != len(window) - 1
 
-    def _producers(self, window: Window, good: Bools, first_offsets: Ints) -> None:
+    def _named(self, window: Window, good: Bools, first_offsets: Ints) -> None:
         """Note the batches that producer snapshots name."""
         import numpy as np
 
@@ -175,15 +177,14 @@ class StretchCheck:
         for offset, row in zip(wanted[low:high].tolist(), rows.tolist(), strict=True):
             if not good[row] or not first_offsets[row] <= offset <= window.last_offset[row]:
                 continue
-            sequence = int(window.column("base_sequence")[row])
-            if sequence >= 0:
-                sequence = (sequence + int(window.column("last_offset_delta")[row])) % (1 << 31)
+            batch = window.batch(row)
             self.seen.named[offset] = Named(
-                int(window.column("producer_id")[row]),
-                int(window.column("producer_epoch")[row]),
-                sequence,
-                bool(window.control[row]),
-                offset == int(window.last_offset[row]),
+                batch.producer_id,
+                batch.producer_epoch,
+                batch.last_sequence,
+                batch.last_offset_delta,
+                batch.control,
+                offset == batch.last_offset,
             )
 
     def _timestamps(self, window: Window, good: Bools) -> None:

@@ -9,7 +9,8 @@ from kidx.checks.batch_headers import of_batch
 from kidx.checks.stretch import TransactionEvent
 from kidx.evidence import Evidence
 from kidx.findings import Finding
-from kidx.formats.control import control_type, type_name
+from kidx.formats.control import ABORT, COMMIT, control_type, parse_control, type_name
+from kidx.formats.records import Record
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class TransactionEvents:
         for row, batch in enumerate(window.batches()):
             if row not in wanted:
                 continue
-            marker = None
+            marker = epoch = None
             if window.control[row]:
                 records = read_records(self._log, batch).records
                 if not records:  # the cleaner took the marker's record and left its header
@@ -52,11 +53,12 @@ class TransactionEvents:
                 if batch.producer_id < 0:  # KRaft's own
                     continue
                 self._open.discard(batch.producer_id)
+                epoch = _coordinator_epoch(records[0]) if marker in (ABORT, COMMIT) else None
             elif batch.producer_id in self._open:
                 continue
             else:
                 self._open.add(batch.producer_id)
-            yield TransactionEvent(batch.position, batch.producer_id, batch.base_offset, marker)
+            yield TransactionEvent(batch.position, batch.producer_id, batch.base_offset, marker, epoch)
 
     def unknown(self, window: Window) -> Iterator[Finding]:
         """Findings about the window's control batches whose record is no control record."""
@@ -64,3 +66,9 @@ class TransactionEvents:
             said = "has no type in its key" if marker is None else f"is of type {marker}, which there is not"
             yield of_batch(self._log.path, "KX308", window, row, f"its control record {said}", found=marker)
         self._unknown.clear()
+
+
+def _coordinator_epoch(record: Record) -> int | None:
+    """The epoch of the coordinator that wrote a marker, None where the record does not tell."""
+    parsed = parse_control(record.key, record.value)
+    return None if parsed is None or parsed.fields is None else int(parsed.fields["coordinatorEpoch"])

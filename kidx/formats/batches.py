@@ -71,12 +71,17 @@ DELETE_HORIZON_BIT = 0x40
 NO_TIMESTAMP = NO_PRODUCER = -1
 COUNT_UNKNOWN = -1  # a compressed v0 or v1 message: only inflating it tells
 _HALF = 1 << 63
-_SEQUENCES = 1 << 31  # sequence numbers wrap from 2^31 - 1 to 0
+SEQUENCES = 1 << 31  # sequence numbers wrap from 2^31 - 1 to 0
 
 
 def wrap_long(value: int) -> int:
     """`value` as Java's long arithmetic (and numpy's) leaves it."""
     return value if -_HALF <= value < _HALF else (value + _HALF) % (2 * _HALF) - _HALF
+
+
+def sequence_after(sequence: int, records: int) -> int:
+    """The sequence number so many records on (DefaultRecordBatch.incrementSequence); -1 where there is none."""
+    return (sequence + records) % SEQUENCES if sequence >= 0 else -1
 
 
 class Batch(NamedTuple):
@@ -161,7 +166,7 @@ class Batch(NamedTuple):
 
     def sequence_at(self, offset_delta: int) -> int:
         """Sequence number of the record that lies `offset_delta` after the base offset (wraps after 2^31 - 1)."""
-        return (self.base_sequence + offset_delta) % _SEQUENCES if self.base_sequence >= 0 else -1
+        return sequence_after(self.base_sequence, offset_delta)
 
     def header_bytes(self) -> bytes:
         """The entry's header in the v2 layout, 61 bytes, to be put into arrays of BATCH_HEADER.dtype."""
