@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import codecs
-import re
 
 JAVA = "kidx-java"  # an error handler for bytes.decode: what `new String(bytes, UTF_8)` makes of bytes that are no text
-_SURROGATE_REST = re.compile(rb"[\xa0-\xbf][\x80-\xbf]")
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """One replacement character for each bad sequence, as Python has it; but an encoded surrogate is one, not three."""
+    """One replacement character for each bad sequence, as Python has it; but an encoded surrogate is one, too.
+
+    A begun one also: so java.lang.String's decodeUTF8_UTF16 and malformed3 go through the bytes.
+    """
     assert isinstance(error, UnicodeDecodeError)
     data, at = error.object, error.start
-    if data[at] == 0xED and _SURROGATE_REST.match(data[at + 1 : at + 3]):
-        return "\ufffd", at + 3
+    if data[at] == 0xED and 0xA0 <= _byte(data, at + 1) <= 0xBF:
+        return "\ufffd", at + (3 if 0x80 <= _byte(data, at + 2) <= 0xBF else 2)
     return "\ufffd", error.end
+
+
+def _byte(data: bytes, at: int) -> int:
+    return data[at] if at < len(data) else -1
 
 
 codecs.register_error(JAVA, _replace)
