@@ -6,7 +6,7 @@ inside a version 1 wrapper are relative, the wrapper has the last one; KIP-32: t
 
 from __future__ import annotations
 
-from kidx.formats.batches import MESSAGE_V0, MESSAGE_V1, Batch, fault_at, parse_batch
+from kidx.formats.batches import MESSAGE_V0, MESSAGE_V1, Batch, fault_at, parse_batch, wrap_long
 from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, DamagedPayload, OutputFull, inflate
 from kidx.formats.crc import crc_holds
 from kidx.formats.records import COUNT, LIMIT, OFFSETS, PAYLOAD, RECORD, Damage, Decoded, Record
@@ -63,7 +63,7 @@ def _inner_messages(wrapper: Batch, data: memoryview) -> Decoded:
         return Decoded([], damage or Damage(COUNT, "a compressed message with nothing inside"))
     if wrapper.magic == 1:
         absolute_base = wrapper.base_offset - records[-1].offset
-        records = [r._replace(offset=absolute_base + r.offset) for r in records]
+        records = [r._replace(offset=wrap_long(absolute_base + r.offset)) for r in records]
     return Decoded(records, damage or _judge(wrapper, records))
 
 

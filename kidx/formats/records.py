@@ -70,12 +70,21 @@ class _BadRecord(Exception):
 class RecordReader(Iterator[Record]):
     """The records of a v2 batch one after another; when they have ended, `damage` says what is wrong, if anything is.
 
-    Nothing is raised for damage: the records before it come. The batch's CRC is no concern here.
+    Nothing is raised for damage: the records before it come. The batch's CRC is no concern here. `lenient` goes on, as
+    Kafka's iterator does, where offset deltas are out of order or fewer records follow than the header counts.
     """
 
-    def __init__(self, batch: Batch, payload: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        payload: bytes | memoryview,
+        *,
+        limit_bytes: int = MAX_INFLATED_BYTES,
+        lenient: bool = False,
+    ) -> None:
         """`payload` is what follows the header, `batch.size - 61` bytes, still compressed."""
         self.damage: Damage | None = None
+        self._lenient = lenient
         self._batch = batch
         self._data: bytes | memoryview = b""
         self._at = self._number = 0
@@ -89,7 +98,8 @@ class RecordReader(Iterator[Record]):
             self.damage = Damage(PAYLOAD, str(e))
         else:
             self._data = bytes(data) if len(data) <= _COPIED_BYTES else data
-            if batch.record_count < 0 or batch.record_count * SMALLEST_RECORD > len(self._data):
+            short = batch.record_count * SMALLEST_RECORD > len(self._data)
+            if batch.record_count < 0 or (short and not lenient):
                 why = f"the header counts {batch.record_count} records, and {len(self._data)} bytes do not hold so many"
                 self.damage = Damage(COUNT, why)
 
@@ -104,7 +114,7 @@ class RecordReader(Iterator[Record]):
         except _BadRecord as e:
             self.damage = Damage(RECORD, f"record {number}: {e}", number)
             raise StopIteration from None
-        if not self._previous < delta <= batch.last_offset_delta:
+        if not self._previous < delta <= batch.last_offset_delta and not self._lenient:
             why = (
                 f"record {number} has offset delta {delta}, after {self._previous} and up to {batch.last_offset_delta}"
             )
@@ -130,10 +140,11 @@ def decode_batch(
     *,
     limit_bytes: int = MAX_INFLATED_BYTES,
     limit_records: int = MAX_LISTED_RECORDS,
+    lenient: bool = False,
 ) -> Decoded:
     """Every record of a v2 batch in a list, and what is wrong with it; as RecordReader, which takes any number."""
-    reader = RecordReader(batch, payload, limit_bytes=limit_bytes)
-    if reader.damage is None and batch.record_count > limit_records:
+    reader = RecordReader(batch, payload, limit_bytes=limit_bytes, lenient=lenient)
+    if reader.damage is None and batch.record_count > limit_records and not lenient:
         why = f"the batch has {batch.record_count} records, more than the limit of {limit_records}"
         return Decoded([], Damage(LIMIT, why, limit=True))
     return Decoded(list(reader), reader.damage)

@@ -73,3 +73,17 @@ def test_messages_alone_and_wrapped(codec: int, first: int, pairs: list[tuple[by
 def test_a_wrapper_s_time_under_log_append_time() -> None:
     entry = wrapper([message(b"a", timestamp=5)], codec=1, offset=0, attributes=8)
     assert decode_message(parse_batch(entry, 0, 0), entry).records[0].timestamp == 1_700_000_000_000
+
+
+def test_offsets_inside_a_wrapper_wrap_as_java_s_do() -> None:
+    inner = [message(b"a", offset=offset) for offset in (2**63 - 1, 0)]
+    entry = wrapper(inner, codec=1, offset=5)
+    records = decode_message(parse_batch(entry, 0, 0), entry).records
+    assert [r.offset for r in records] == [-(2**63) + 4, 5]
+
+
+def test_a_lenient_reader_goes_on_as_kafka_s_does() -> None:
+    entry = batch([record(4), record(1)], last_offset_delta=2, count=2**31 - 1)
+    records, damage = decode_batch(parse_batch(entry, 0, 0), entry[61:], lenient=True)
+    assert [r.offset for r in records] == [4, 1]
+    assert damage is not None and damage.record == 2

@@ -169,10 +169,9 @@ class KafkaDump:
                 _note(self._gaps, f"Non-consecutive offsets in {os.path.abspath(path)}", said)
             else:
                 write(sys.stdout, log.batches())
-            for why in [*log.damage, log.broken()]:
-                if why:
-                    complain(f"{path}: {why}")
-                    self.status = exit_status.UNREADABLE
+            for why in log.damage:
+                complain(f"{path}: {why}")
+                self.status = exit_status.UNREADABLE
             rest = end - (log.ending.position if log.ending else end)
             if rest and options.max_bytes == java.MAX_INT:
                 self._print(f"Found {rest} invalid bytes at the end of {os.path.basename(path)}")

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
+from kidx.cli.dumping.kafka_entries import Entries
 from kidx.errors import KidxError
 from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat
 from kidx.lookup.search import warm_search
 from kidx.segments.records import read_records
-from kidx.segments.walk import walk
 
 
 class CannotCompare(KidxError):
@@ -36,7 +36,7 @@ class Log:
     def batch_at(self, position: int) -> Batch:
         """The batch whose first byte an index entry names. Raises CannotCompare."""
         if 0 <= position < self.evidence.size:
-            for batch in walk(self.evidence, position):
+            for batch, _ in Entries(self.evidence, position, self.evidence.size):
                 return batch
         raise CannotCompare(
             f"{self.evidence.path}: no whole batch starts at byte {position} of its {self.evidence.size}, "
@@ -49,13 +49,14 @@ class Log:
         if start is None or not self._rising:
             if position > self.evidence.size:
                 self.batch_at(position)
-            return next((b for b in walk(self.evidence, position) if b.last_offset >= offset), None)
+            entries = Entries(self.evidence, position, self.evidence.size)
+            return next((b for b, _ in entries if b.last_offset >= offset), None)
         row = bisect_left(self._last_offsets, offset, start)
         return self._batches[row] if row < len(self._batches) else None
 
     @cached_property
     def _batches(self) -> list[Batch]:
-        return list(walk(self.evidence))
+        return [batch for batch, _ in Entries(self.evidence, 0, self.evidence.size)]
 
     @cached_property
     def _last_offsets(self) -> list[int]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from fastcrc.crc32 import iscsi as crc32c
 
 from kidx.cli.dumping import java
+from kidx.cli.dumping.kafka_entries import Entries
 from kidx.cli.dumping.logs import SMALL_BYTES, index_positions
 from kidx.evidence import Evidence
-from kidx.formats.batches import DELETE_HORIZON_BIT, MESSAGE_V0, OVERHEAD_BYTES, PREFIX, PREFIX_BYTES, Batch
+from kidx.formats.batches import DELETE_HORIZON_BIT, SMALLEST_ENTRY, Batch
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
 from kidx.formats.crc import crc_holds
@@ -23,7 +24,7 @@ from kidx.report.digits import LineForm, Maybe
 from kidx.report.kafka import TIMESTAMP_TYPES, batch_line, message_line
 from kidx.segments.records import decode_entry
 from kidx.segments.scan import scan
-from kidx.segments.walk import Ending, walk
+from kidx.segments.walk import Ending
 
 if TYPE_CHECKING:
     from kidx.segments.windows import Window
@@ -49,7 +50,7 @@ class LogLines:
     def __init__(self, evidence: Evidence, end: int) -> None:
         self.evidence, self.end = evidence, end
         self.ending: Ending | None = None
-        self.damage: list[str] = []  # batches whose records could not all be read
+        self.damage: list[str] = []  # batches whose records could not all be read; where Kafka would give up
 
     def batches(self) -> Iterator[bytes | memoryview]:
         """A line a batch."""
@@ -59,13 +60,13 @@ class LogLines:
         windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end)
         for window in windows:
             yield from _window_lines(window)
-        self.ending = windows.ending
+        yield from (line for _, _, line in self._one_by_one(windows.position))  # what only Kafka takes for entries
 
     def records(self, line_of: Callable[[Batch, Record], bytes], seen: Callable[[int], None]) -> Iterator[bytes]:
         """A line a batch, and after it one for each of its records; `seen` is told every record's offset."""
         for batch, entry, line in self._one_by_one():
             out = [line]
-            decoded = decode_entry(batch, entry)
+            decoded = decode_entry(batch, entry, lenient=True)
             for record in decoded.records:
                 seen(record.offset)
                 out.append(line_of(batch, record))
@@ -73,25 +74,15 @@ class LogLines:
             if decoded.damage and _some_are_lost(batch, decoded):
                 self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
 
-    def _one_by_one(self) -> Iterator[tuple[Batch, bytes, bytes]]:
-        steps = walk(self.evidence, 0, self.end)
-        for batch in steps:
+    def _one_by_one(self, start: int = 0) -> Iterator[tuple[Batch, bytes, bytes]]:
+        entries = Entries(self.evidence, start, self.end)
+        for batch, magic in entries:
             entry = self.evidence.read(batch.position, batch.size)
-            row = _batch_row(batch, crc_holds(batch, entry))
-            yield batch, entry, _forms()[batch.magic == 2].plain([row])
-        self.ending = steps.ending
-
-    def broken(self) -> str:
-        """Why the tool would give up where the batches end, "" where it would not: for it an entry that the file cuts
-        short, and too few bytes for a header, are just the end (FileLogInputStream.nextBatch).
-        """
-        ending = self.ending
-        if ending is None or self.end - ending.position <= PREFIX_BYTES:
-            return ""
-        _, length, _, _ = PREFIX.unpack(self.evidence.read(ending.position, PREFIX_BYTES))
-        if length >= MESSAGE_V0.size - OVERHEAD_BYTES and length + OVERHEAD_BYTES > self.end - ending.position:
-            return ""
-        return f"the batches end at byte {ending.position}: {ending.why}"
+            crc_ok = batch.size >= SMALLEST_ENTRY[2 if batch.magic == 2 else 0] and crc_holds(batch, entry)
+            yield batch, entry, _forms()[batch.magic == 2].plain([_batch_row(batch, magic, crc_ok)])
+        self.ending = entries.ending
+        if entries.gives_up and self.ending is not None:
+            self.damage.append(f"the batches end at byte {self.ending.position}: {self.ending.why}")
 
 
 def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
@@ -144,7 +135,8 @@ def record_line(batch: Batch, record: Record, metadata: bool, contents: Contents
             f"keySize: {sizes[0]} valueSize: {sizes[1]}"
         )
         if batch.magic == 2:
-            sequence = java.sequence_after(batch.base_sequence, record.offset - batch.base_offset)
+            delta = record.offset - batch.base_offset
+            sequence = java.sequence_after(batch.base_sequence, delta) if batch.base_sequence >= 0 else -1
             out.append(f" sequence: {sequence} headerKeys: [{','.join(java.text(name) for name, _ in record.headers)}]")
         else:
             out.append(f" isValid: {'true' if record.crc_ok else 'false'} crc: {record.crc}")
@@ -170,9 +162,9 @@ def _control_text(control: ControlRecord) -> str:
     return f" controlType: {control.name}({control.type_id})"
 
 
-def _batch_row(batch: Batch, crc_ok: bool) -> Sequence[int | None]:
+def _batch_row(batch: Batch, magic: int, crc_ok: bool) -> Sequence[int | None]:
     kind = TIMESTAMP_TYPES.index(batch.timestamp_type)
-    tail = (batch.position, kind, batch.max_timestamp, batch.size, batch.magic, batch.codec, batch.crc, int(crc_ok))
+    tail = (batch.position, kind, batch.max_timestamp, batch.size, magic, batch.codec, batch.crc, int(crc_ok))
     if batch.magic != 2:
         return (batch.base_offset, *tail)
     return (
