@@ -570,9 +570,13 @@ _STATE = (
         "back or lets it pass.",
         "A snapshot holds each producer's last batch and open transaction at its offset. It belongs to another log "
         "or was changed, or the log's end was cut off behind a broker's back (a snapshot of an offset past the end: "
-        "recovery and truncation delete those); delete the partition's .snapshot files while the broker is stopped, "
-        "and it reads the state from the log.",
-        "delete the .snapshot file of the stopped broker; it is rebuilt from the log",
+        "recovery and truncation delete those). Delete it while the broker is stopped: it then reads the log from the "
+        "next older snapshot on. But after a clean stop a broker that finds no snapshot at all takes it for an upgrade "
+        "and starts without any producer, open transactions forgotten: where none is left, delete the log dir's "
+        ".kafka_cleanshutdown, too, and it reads the whole log. Producers that are missing in a snapshot are no "
+        "finding, unless their transaction is open: a broker forgets those that are silent for long. In a compacted "
+        "partition less can be told.",
+        "delete the .snapshot file of the stopped broker, but not the last one that is left",
     ),
     Rule(
         "KX408",
