@@ -7,10 +7,10 @@ segments were cut, how dense their indexes are, and in how far they have been co
 from __future__ import annotations
 
 import os
+from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
 
 from kidx.checks.account import Checked
 from kidx.checks.batch_stream import BatchRow, BatchStream
@@ -23,6 +23,7 @@ from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_part
 from kidx.formats.indexes import TIME_INDEX, TRANSACTION_INDEX, decode
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
 from kidx.formats.records import Record
+from kidx.light_typing import Any, NamedTuple, TypeVar
 from kidx.logdir.names import INDEX_OF_KIND, LOG, PRODUCER_SNAPSHOT
 from kidx.logdir.tree import DataFile, Partition, partitions_below
 from kidx.segments.walk import walk
@@ -226,6 +227,8 @@ class _Comparison:
             shared = len(entries[0].keys() & entries[1].keys())
             if count != [shared, shared]:
                 self.done.note("index_entries", self._where(name), count[0] - shared, count[1] - shared, allowed=True)
+            if self.same_logs:
+                self._out_of_place(name, one, entries)
         for shared_key in sorted(entries[0].keys() & entries[1].keys()):
             here, there = entries[0][shared_key], entries[1][shared_key]
             if here != there:
@@ -235,6 +238,24 @@ class _Comparison:
                     one.kind == TIME_INDEX.kind and self._same_batch(one, here[value], there[value])
                 )
                 self.done.note("index_entry", self._where(name, f"{key} {shared_key}"), here, there, allowed=allowed)
+
+    def _out_of_place(self, name: str, index: DataFile, entries: list[dict[int, dict[str, int]]]) -> None:
+        """Entries that one side alone has, between neighbours of the other side that lie elsewhere in the same log."""
+        key, value = INDEX_OF_KIND[index.kind].key, INDEX_OF_KIND[index.kind].value
+        for left, (mine, others) in ((True, entries), (False, entries[::-1])):
+            keys = sorted(others)
+            for alone in sorted(mine.keys() - others.keys()):
+                at, here = bisect(keys, alone), mine[alone]
+                there = None
+                if at > 0 and others[keys[at - 1]][value] > here[value]:
+                    there = others[keys[at - 1]]
+                elif at < len(keys) and others[keys[at]][value] < here[value]:
+                    there = others[keys[at]]
+                if there is None:
+                    continue
+                if index.kind != TIME_INDEX.kind or not self._same_batch(index, here[value], there[value]):
+                    sides = (here, there) if left else (there, here)
+                    self.done.note("index_entry", self._where(name, f"{key} {alone}"), *sides, allowed=False)
 
     def _entries(self, file: DataFile) -> dict[int, dict[str, int]]:
         """An index's entries by their key."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import IO, Any
 
+from kidx.light_typing import IO, Any
 from kidx.report.table import BOOL, INT, TEXT, TREE, Column
 
 WRITE_SCHEMA = "kidx.write.v1"
@@ -25,6 +25,7 @@ WRITE_COLUMNS = (
 CHANGE_SCHEMA = "kidx.entry_change.v1"
 CHANGE_COLUMNS = (Column("file", TEXT), Column("change", TEXT), Column("slot", INT), Column("entry", TREE))
 
+_SHOWN = 40
 _MARKS = {"remove": "-", "add": "+"}
 
 
@@ -49,13 +50,19 @@ def write_line(row: Mapping[str, Any], out: IO[str] | None = None) -> None:
 
 
 def change_lines(changes: Iterable[tuple[str, int, Mapping[str, int]]], out: IO[str] | None = None) -> None:
-    """An index's changes as a diff: `- slot 12  offset 4119003  position 2097160`."""
+    """An index's changes as a diff, `- slot 12  offset 4119003  position 2097160`: a screen of them, and how many more."""
     out = out or sys.stdout
-    for change, slot, entry in changes:
+    more = 0
+    for number, (change, slot, entry) in enumerate(changes):
+        if number >= _SHOWN:
+            more += 1
+            continue
         fields = "  ".join(
             f"{name} {value}" for name, value in entry.items() if name not in ("relative_offset", "version")
         )
         out.write(f"  {_MARKS[change]} slot {slot}  {fields}\n")
+    if more:
+        out.write(f"  and {_counted(more, 'more change', 'more changes')}; --format jsonl has them all\n")
 
 
 def _size(row: Mapping[str, Any], when: str) -> str | None:

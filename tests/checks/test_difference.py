@@ -75,6 +75,16 @@ def test_a_missing_batch_is_found_where_nothing_was_compacted(replica: Path) -> 
     assert [d.what for d in wrong(NEWEST / "clean" / "plain-0", replica)] == ["batches"]
 
 
+def test_an_entry_of_one_side_alone_that_the_others_neighbours_contradict(replica: Path) -> None:
+    index = replica / f"{NAME}.index"
+    offset, position = damage.entry(index, 4)
+    damage.set_entry(index, 4, 12, position)
+    pristine = NEWEST / "clean" / "plain-0" / index.name
+    assert [one.where for one in wrong(pristine, index)] == [f"{index.name} offset 12"]
+    assert [one.where for one in wrong(index, pristine)] == [f"{index.name} offset 12"]
+    assert offset != 12
+
+
 def test_index_entries_that_contradict_each_other(replica: Path) -> None:
     index = replica / f"{NAME}.index"
     offset, position = damage.entry(index, 2)
