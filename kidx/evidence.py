@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
 
 from kidx.errors import CannotRead, ChangedWhileRead, LimitExceeded
+from kidx.light_typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from kidx.page_cache import NeutralReader
@@ -206,7 +205,8 @@ def file_size(path: str) -> int:
 
 def is_uri(path: str) -> bool:
     """Whether a path names a file elsewhere: s3://bucket/key, hdfs://host/path (see kidx.remote)."""
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None
+    scheme, there, _ = path.partition("://")
+    return bool(there) and scheme.isascii() and scheme[:1].isalpha() and all(c.isalnum() or c in "+.-" for c in scheme)
 
 
 def must_exist(path: str) -> None:

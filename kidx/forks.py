@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
-import selectors
-import signal
+import select
 import struct
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from contextlib import suppress
 
 from kidx.errors import KidxError
+from kidx.light_typing import TypeVar
+
+try:  # the part of pickle that does all there is to do here; pickle itself imports re and enum
+    from _pickle import dumps, loads
+except ImportError:
+    from pickle import dumps, loads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,6 +29,7 @@ _MAX_TASKS = 4096  # their numbers, 4 bytes each, fit a pipe's buffer at once
 _TASKS_A_JOB = 16
 _HEAD = struct.Struct("<II")  # number of the item's task, bytes of the pickle that follows
 _FAILED = 0xFFFFFFFF
+_SIGTERM = 15  # of every POSIX system; the signal module makes enumerations of them all when it is imported
 
 
 def cpu_count() -> int:
@@ -48,6 +54,7 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
     os.write(queue_in, b"".join(struct.pack("<I", task) for task in range(tasks)))
     os.close(queue_in)
     children: dict[int, int] = {}  # descriptor to read results from: process id
+    ended = False
     gc.freeze()  # collections in the children leave alone what they share, or each would get a copy of it
     try:
         for _ in range(jobs):
@@ -58,23 +65,26 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
             os.close(results_in)
             children[results_out] = pid
         yield from _collect(children, items, cuts)
+        ended = True
     finally:
         gc.unfreeze()
         os.close(queue_out)
         for descriptor, pid in children.items():
             os.close(descriptor)
-            try:
-                os.kill(pid, signal.SIGTERM)  # done already, unless the reader of these results stopped early
+            with suppress(ProcessLookupError, ChildProcessError):
+                if not ended:  # the reader of these results stopped early, or something failed
+                    os.kill(pid, _SIGTERM)
                 os.waitpid(pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass
 
 
 def _work(function: Callable[[Item], Result], items: Sequence[Item], cuts: list[int], queue: int, results: int) -> None:
     """A child's life: take task numbers until there are none left. It never returns."""
     status = 1
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if "signal" in sys.modules:  # else nobody can have installed a handler
+            import signal
+
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         while number := os.read(queue, 4):
             task = struct.unpack("<I", number)[0]
             try:
@@ -91,7 +101,7 @@ def _work(function: Callable[[Item], Result], items: Sequence[Item], cuts: list[
 
 
 def _send(descriptor: int, number: int, value: object) -> None:
-    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    data = dumps(value, -1)
     message = memoryview(_HEAD.pack(number, len(data)) + data)
     while message:
         message = message[os.write(descriptor, message) :]
@@ -99,25 +109,24 @@ def _send(descriptor: int, number: int, value: object) -> None:
 
 def _collect(children: dict[int, int], items: Sequence[Item], cuts: list[int]) -> Iterator[tuple[Item, Result]]:
     waiting = set(range(len(cuts) - 1))
-    with selectors.DefaultSelector() as selector:
-        for descriptor in children:
-            selector.register(descriptor, selectors.EVENT_READ)
-        while selector.get_map():
-            for key, _ in selector.select():
-                head = _receive(key.fd, _HEAD.size)
-                if head is None:
-                    selector.unregister(key.fd)
-                    continue
-                number, size = _HEAD.unpack(head)
-                data = _receive(key.fd, size)
-                if data is None:
-                    selector.unregister(key.fd)
-                    continue
-                value = pickle.loads(data)
-                if number == _FAILED:
-                    raise value
-                waiting.discard(number)
-                yield from zip(items[cuts[number] : cuts[number + 1]], value, strict=True)
+    open_pipes = select.poll()
+    for descriptor in children:
+        open_pipes.register(descriptor, select.POLLIN)
+    left = len(children)
+    while left:
+        for descriptor, _ in open_pipes.poll():
+            head = _receive(descriptor, _HEAD.size)
+            number, size = _HEAD.unpack(head) if head is not None else (0, 0)
+            data = _receive(descriptor, size) if head is not None else None
+            if data is None:
+                open_pipes.unregister(descriptor)
+                left -= 1
+                continue
+            value = loads(data)
+            if number == _FAILED:
+                raise value
+            waiting.discard(number)
+            yield from zip(items[cuts[number] : cuts[number + 1]], value, strict=True)
     if waiting:
         raise KidxError("a worker process was killed before it was done (out of memory?); try --jobs 1")
 

@@ -16,10 +16,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+
+from kidx.light_typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 _EXTENSION = "numpy._core._multiarray_umath"  # its place since numpy 2.0
 _PACKAGES = ("numpy", "numpy._core")
@@ -65,7 +67,7 @@ class _LightMethods(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         _whole_numpy()
-        return getattr(import_module(_METHODS), name)
+        return getattr(_imported(_METHODS), name)
 
 
 @contextmanager
@@ -74,48 +76,69 @@ def light_numpy(wanted: bool = True) -> Iterator[None]:
     if not wanted or "numpy" in sys.modules:
         yield
         return
-    try:
-        _load()
-    except Exception:  # whatever it is, the whole of numpy has the say
-        _forget()
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+    _FINDER.light = True
     try:
         yield
     finally:
+        _FINDER.light = False
         _forget()
 
 
-def _load() -> None:
-    spec = PathFinder.find_spec("numpy")
-    if spec is None or not spec.submodule_search_locations:
-        return
-    numpy, core = _LightNumpy("numpy"), ModuleType("numpy._core")
-    root = spec.submodule_search_locations[0]
-    numpy.__path__, core.__path__ = [root], [os.path.join(root, "_core")]
-    sys.modules.update(zip(_PACKAGES, (numpy, core), strict=True))
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
+class _LightLoader:
+    """Loads numpy's array core when numpy is imported; numpy itself where that fails, whatever the reason."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _LightNumpy(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        try:
+            _load_core(module, self._directory)
+        except Exception:
+            _whole_numpy()
+
+
+def _load_core(numpy: ModuleType, directory: str) -> None:
+    core = ModuleType("numpy._core")
+    numpy.__path__, core.__path__ = [directory], [os.path.join(directory, "_core")]
+    sys.modules["numpy._core"] = core
     os.putenv("OPENBLAS_MAIN_FREE", "1")  # as numpy does: the linear algebra shall not bind this process to a CPU
-    extension = import_module(_EXTENSION)
+    extension = _imported(_EXTENSION)
     os.unsetenv("OPENBLAS_MAIN_FREE")
     types = {name: kind for name, info in extension.typeinfo.items() if (kind := getattr(info, "type", None))}
     extension.set_typeDict(types)  # so that dtype("bool") is understood
-    no_value = import_module("numpy._globals")._NoValue
+    no_value = _imported("numpy._globals")._NoValue
     vars(numpy).update({name: value for name, value in vars(extension).items() if not name.startswith("_")})
     vars(numpy).update(types, bool_=types["bool"], _core=core, _NoValue=no_value)
     sys.modules[_METHODS] = _LightMethods(extension, no_value)
 
 
 class _Finder:
-    """Finds numpy's packages as usual, and tells the new ones of their modules that are loaded already."""
+    """Finds numpy's core alone while it is to be `light`, once. Else its packages as usual, and tells the new ones of
+    their modules that are loaded already.
+    """
+
+    light = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name not in _PACKAGES:
             return None
+        from importlib.machinery import ModuleSpec, PathFinder  # here, for not every run comes to numpy
+
         spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader.create_module = _with_loaded_modules  # type: ignore[method-assign]
+        if spec is None or spec.loader is None:
+            return spec
+        if self.light and spec.submodule_search_locations:
+            self.light = False
+            loader = _LightLoader(spec.submodule_search_locations[0])
+            return ModuleSpec(name, loader, is_package=True)  # type: ignore[arg-type]
+        spec.loader.create_module = _with_loaded_modules  # type: ignore[method-assign]
         return spec
 
 
@@ -142,4 +165,9 @@ def _forget() -> None:
 
 def _whole_numpy() -> ModuleType:
     _forget()
-    return import_module("numpy")
+    return _imported("numpy")
+
+
+def _imported(name: str) -> ModuleType:
+    __import__(name)
+    return sys.modules[name]

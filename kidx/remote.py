@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any
 
 from kidx.errors import CannotRead, MissingExtra, UsageError
 from kidx.evidence import Evidence
+from kidx.light_typing import Any
 
 _BLOCK_BYTES = 4 << 20  # a request costs a round trip, so short reads are served from whole blocks
 _BLOCKS_KEPT = 4

@@ -80,7 +80,7 @@ assert sys.modules['numpy'] is numpy
 
 def test_no_numpy_is_said_as_ever() -> None:
     code = """
-sys.path[:] = []
+sys.path[:] = [p for p in sys.path if 'site-packages' not in p]
 with light_numpy():
     try:
         import numpy

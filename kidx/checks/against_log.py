@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from kidx.checks.making import finding
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 from kidx.segments.walk import walk
 
@@ -156,6 +156,12 @@ class TimeEntries:
             wrong[at] = bool(records) and first != int(offsets[at])
         for at in np.nonzero(wrong)[0].tolist():
             yield self.mismatch(low + at, int(largest[rows[at]]), int(before[at]))
+
+    def meet_all(self, low: int, high: int) -> None:
+        """Mark the entries from `low` to before `high`: each was met by a batch and is right."""
+        self.met[low:high] = b"\1" * (high - low)
+        if low < high and self.first_met is None:
+            self.first_met = low
 
     def mismatch(self, index: int, there: int, before: int) -> Finding:
         """The finding for an entry whose timestamp is not that of what it names."""

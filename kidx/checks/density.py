@@ -6,13 +6,13 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import sub
-from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries
 from kidx.checks.making import finding
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX
+from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.walk import walk
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def _even(positions: Numbers, last_position: int) -> bool:
         distances: list[int] = list(map(sub, positions[1:], positions))
         shortest, widest = min(distances), max(distances)
     else:
-        import numpy as np
-
-        between = np.diff(positions)
+        between = positions[1:] - positions[:-1]
         shortest, widest = int(between.min()), int(between.max())
     at_end = last_position - int(positions[-1])
     return max(widest, at_end) <= _TIMES_USUAL * shortest

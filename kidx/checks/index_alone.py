@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.making import finding
 from kidx.checks.order import out_of_order
 from kidx.evidence import Evidence
 from kidx.findings import NOTE, Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,9 +166,9 @@ def _healthy_times(data: memoryview, from_start: bool, limit: int) -> bool:
         return False
     if len(raw) == 1:
         return True
-    if int(np.diff(timestamps).min()) <= 0 or bool((timestamps < 0).any()) or bool((offsets < 0).any()):
+    if bool((timestamps[1:] <= timestamps[:-1]).any()) or bool((timestamps < 0).any()) or bool((offsets < 0).any()):
         return False
-    return int(np.diff(offsets).min()) >= 0 and int(offsets[1]) > 0
+    return bool((offsets[1:] >= offsets[:-1]).all()) and int(offsets[1]) > 0
 
 
 def _zero_run(file: str, index_format: IndexFormat, begin: int, stop: int) -> Finding:

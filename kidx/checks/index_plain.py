@@ -11,8 +11,8 @@ from operator import le, lt
 from kidx.evidence import Evidence
 from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, decode_plain
 
-_MOST_ENTRIES = 1 << 16
-_SPENT_AT_MOST = 150_000  # entries: about as much time as the import takes, and so at most twice what is needed
+_MOST_ENTRIES = 1 << 14
+_SPENT_AT_MOST = 40_000  # entries: about as much time as the import takes, and so at most twice what is needed
 _spent = 0
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from kidx.checks.catalogue import RULES
 from kidx.findings import Finding
+from kidx.light_typing import Any
 
 MAX_FINDINGS_OF_A_RULE = 1000  # in one file: random bytes would otherwise give one an entry
 

@@ -11,7 +11,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import index, itemgetter
-from typing import TypeVar
 
 from kidx.checks.account import Checked
 from kidx.checks.beside import TEXT_KINDS, check_text_file
@@ -31,6 +30,7 @@ from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
 from kidx.evidence import list_directory, must_exist, read_file
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_offset_checkpoint
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
+from kidx.light_typing import TypeVar
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,

@@ -8,9 +8,9 @@ to know of the producer (ProducerStateEntry), until a snapshot is taken of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.batches import SEQUENCES, sequence_after
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, compress
 from operator import add, lt, sub
-from typing import TYPE_CHECKING
 
 from kidx.checks.stretch import LogFacts, Stretch
 from kidx.formats.batches import CODEC_MASK, LOG_APPEND_TIME_BIT
 from kidx.formats.compression import ZSTD
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
+from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.checks.against_log import OffsetEntries, TimeEntries
@@ -38,14 +38,14 @@ _FIELDS = (
 _ONE = frozenset([1])
 _V2 = frozenset([2])
 _LARGEST_OFFSET = 2**63 - 1
-_USUAL_BITS = CODEC_MASK | LOG_APPEND_TIME_BIT  # no transaction, no marker, nothing that the cleaner left
+USUAL_BITS = CODEC_MASK | LOG_APPEND_TIME_BIT  # no transaction, no marker, nothing that the cleaner left
 
 
 def pass_quietly(
     window: Window, facts: LogFacts, seen: Stretch, offsets: OffsetEntries | None, times: TimeEntries | None
 ) -> bool:
     """Whether a window is as it should be in every way; `seen` and the entries met are brought up to date then."""
-    if window.bad_crc or not window.plain or facts.deep:
+    if window.bad_crc or facts.deep:
         return False
     column = window.plain_columns(*_FIELDS)
     positions = window.plain_positions
@@ -54,22 +54,19 @@ def pass_quietly(
     top = max(largest)
     if not (
         _usual(column)
-        and _in_bounds(base, last, facts)
+        and in_bounds(base[0], last[-1], facts)
         and _consecutive(base, count, seen)
         and top <= facts.future_ms
-        and _of_one_epoch(column, facts, seen)
+        and len(epochs := set(column["leader_epoch"])) == 1
+        and of_one_epoch(epochs.pop(), base[0], base[-1], facts, seen)
         and bisect_left(facts.wanted, base[0]) == bisect_right(facts.wanted, last[-1])
         and (offsets is None or _offsets_agree(offsets, window, positions, last))
         and (times is None or _times_agree(times, base[0], last, largest, seen))
     ):
         return False
-    if seen.first_offset is None:
-        seen.first_offset = base[0]
-    seen.last_offset, seen.last_position = last[-1], positions[-1]
-    seen.max_timestamp = max(seen.max_timestamp, top)
+    seen.met(base[0], last[-1], positions[-1], top, len(window))
     if max(column["producer_id"]) >= 0:
         seen.producers.take_plain(column, positions)
-    seen.batches += len(window)
     return True
 
 
@@ -77,18 +74,18 @@ def _usual(column: dict[str, Column]) -> bool:
     """Whether all are batches of today's format, outside transactions, with every record that they had."""
     return (
         _V2.issuperset(column["magic"])
-        and all(bits & ~_USUAL_BITS == 0 and bits & CODEC_MASK <= ZSTD for bits in set(column["attributes"]))
+        and all(bits & ~USUAL_BITS == 0 and bits & CODEC_MASK <= ZSTD for bits in set(column["attributes"]))
         and _ONE.issuperset(map(sub, column["record_count"], column["last_offset_delta"]))
         and min(column["record_count"]) > 0
     )
 
 
-def _in_bounds(base: Column, last: Column, facts: LogFacts) -> bool:
+def in_bounds(first: int, last: int, facts: LogFacts) -> bool:
     """Whether the first and the last offset are the segment's; those between are, where all follow each other."""
     end = min(facts.base_offset + MAX_RELATIVE_OFFSET, _LARGEST_OFFSET)
     if facts.next_base_offset is not None:
         end = min(end, facts.next_base_offset - 1)
-    return facts.base_offset <= base[0] and last[-1] <= end
+    return facts.base_offset <= first and last <= end
 
 
 def _consecutive(base: Column, count: Column, seen: Stretch) -> bool:
@@ -98,18 +95,18 @@ def _consecutive(base: Column, count: Column, seen: Stretch) -> bool:
     return list(map(add, base, count))[:-1] == list(base[1:])
 
 
-def _of_one_epoch(column: dict[str, Column], facts: LogFacts, seen: Stretch) -> bool:
-    """Whether all have one leader epoch, that of the batches before them and leader-epoch-checkpoint's, or none."""
-    epochs, base = set(column["leader_epoch"]), column["base_offset"]
-    epoch = epochs.pop()
-    if epochs or (epoch >= 0 and seen.last_epoch not in (epoch, -1)):
-        return False
+def of_one_epoch(epoch: int, first_base: int, last_base: int, facts: LogFacts, seen: Stretch) -> bool:
+    """Whether batches that all have one leader epoch, or none, have that of leader-epoch-checkpoint and of the batches
+    before them.
+    """
     if epoch < 0:  # written without a leader, which proves nothing
         return True
+    if seen.last_epoch not in (epoch, -1):
+        return False
     if facts.epochs:
         known, starts = facts.epochs
-        line = bisect_right(starts, base[0]) - 1
-        if bisect_right(starts, base[-1]) - 1 != line or (line >= 0 and known[line] != epoch):
+        line = bisect_right(starts, first_base) - 1
+        if bisect_right(starts, last_base) - 1 != line or (line >= 0 and known[line] != epoch):
             return False
     if seen.first_epoch < 0:
         seen.first_epoch = epoch
@@ -132,7 +129,5 @@ def _times_agree(entries: TimeEntries, first: int, last: Column, largest: Column
     reached = dict(zip(compress(last, rises), compress(largest, rises), strict=True))
     if list(map(reached.get, entries.offsets[low:high])) != list(entries.timestamps[low:high]):
         return False
-    if low < high:
-        entries.met[low:high] = b"\1" * (high - low)
-        entries.first_met = low if entries.first_met is None else entries.first_met
+    entries.meet_all(low, high)
     return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.account import Checked
 from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
@@ -22,6 +21,7 @@ from kidx.errors import CannotRead, ChangedWhileRead, KidxError
 from kidx.evidence import STDIN_NAMES, Evidence, exists
 from kidx.findings import Finding
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, decode_plain
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIME
 from kidx.logdir.tree import DataFile, Segment
 
@@ -164,12 +164,12 @@ def _sound_entries(
     import numpy as np
 
     fields = decode(index_format, evidence.read(0, extent.entries * index_format.size), facts.base_offset)
-    sound = np.ones(extent.entries, bool)
+    damaged = np.zeros(extent.entries, bool)
     for one in found:
         if one.byte_start is not None and one.byte_end is not None:
-            sound[one.byte_start // index_format.size : -(-one.byte_end // index_format.size)] = False
-    slots = np.nonzero(sound)[0]
-    if not sound.all():
+            damaged[one.byte_start // index_format.size : -(-one.byte_end // index_format.size)] = True
+    slots = (~damaged).nonzero()[0]
+    if len(slots) < extent.entries:
         fields = {name: values[slots] for name, values in fields.items()}
     if index_format is not TRANSACTION_INDEX and not _in_order(index_format, fields):
         return None, {}
@@ -177,11 +177,9 @@ def _sound_entries(
 
 
 def _in_order(index_format: IndexFormat, fields: dict[str, npt.NDArray[np.int64]]) -> bool:
-    import numpy as np
-
-    falls = {name: np.diff(fields[name]) for name in (index_format.key, index_format.value)}
-    strict = falls.pop("offset") if index_format.kind == OFFSET else falls.pop("timestamp")
-    return bool((strict > 0).all()) and all(bool((values >= 0).all()) for values in falls.values())
+    steps = {name: fields[name][1:] - fields[name][:-1] for name in (index_format.key, index_format.value)}
+    strict = steps.pop("offset") if index_format.kind == OFFSET else steps.pop("timestamp")
+    return bool((strict > 0).all()) and all(bool((values >= 0).all()) for values in steps.values())
 
 
 def _check_log(

@@ -10,7 +10,6 @@ knows nothing of what it did before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from kidx.checks.making import finding
 from kidx.checks.producer_history import Known
@@ -18,6 +17,7 @@ from kidx.checks.producers import Producer
 from kidx.checks.stretch import Named
 from kidx.findings import Finding
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, VERSION, ProducerSnapshot, ProducerState
+from kidx.light_typing import NamedTuple
 
 _BATCH = ("last_sequence", "last_offset", "offset_delta")
 _NO_BATCH = (-1, -1, 0)

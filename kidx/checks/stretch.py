@@ -7,11 +7,11 @@ Stretch that each gives back. The whole log of a small segment is one stretch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kidx.checks.producers import NamedProducers, Producers
 from kidx.findings import Finding
 from kidx.formats.batches import NO_TIMESTAMP
+from kidx.light_typing import NamedTuple
 
 
 class LogFacts(NamedTuple):
@@ -91,3 +91,11 @@ class Stretch:
         self.first_time_met: int | None = None
         self.ending = "end"
         self.ending_why = ""
+
+    def met(self, first_offset: int, last_offset: int, last_position: int, max_timestamp: int, batches: int) -> None:
+        """Take in batches that came and are sound."""
+        if self.first_offset is None:
+            self.first_offset = first_offset
+        self.last_offset, self.last_position = last_offset, last_position
+        self.max_timestamp = max(self.max_timestamp, max_timestamp)
+        self.batches += batches

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.batch_epochs import check_epochs
@@ -15,6 +15,7 @@ from kidx.checks.transaction_events import TransactionEvents
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.batches import DELETE_HORIZON_BIT
+from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 from kidx.segments.scan import scan
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 _MOST_FINDINGS = 20 * MAX_FINDINGS_OF_A_RULE
+_FEW_BATCHES = 64  # in a window: below that, arrays take longer than lists do
 
 
 class StretchCheck:
@@ -55,7 +57,7 @@ class StretchCheck:
         positions = self.offsets.positions if self.offsets else None
         windows = scan(self.log, positions, start=self.seen.start, end=self.end, hold=self.facts.deep)
         for window in windows:
-            if self._after_bad or not pass_quietly(window, self.facts, self.seen, self.offsets, self.times):
+            if self._after_bad or not self._passes_quietly(window):
                 self._window(window)
         self.seen.position = windows.position
         if windows.ending is not None:
@@ -63,6 +65,14 @@ class StretchCheck:
         if self.times is not None:
             self.seen.times_met, self.seen.first_time_met = self.times.met, self.times.first_met
         return self.seen
+
+    def _passes_quietly(self, window: Window) -> bool:
+        """Whether there is nothing to tell of a window; said with arrays where numpy is there, or came with it."""
+        if window.plain and ("numpy" not in sys.modules or len(window) < _FEW_BATCHES):
+            return pass_quietly(window, self.facts, self.seen, self.offsets, self.times)
+        from kidx.checks import quiet_arrays
+
+        return quiet_arrays.pass_quietly(window, self.facts, self.seen, self.offsets, self.times)
 
     def _window(self, window: Window) -> None:
         import numpy as np

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kidx.checks.batch_headers import of_batch
 from kidx.checks.stretch import TransactionEvent
@@ -11,6 +10,7 @@ from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.control import ABORT, COMMIT, control_type, parse_control, type_name
 from kidx.formats.records import Record
+from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kidx.checks.index_alone import IndexFacts, check_extent
 from kidx.checks.making import finding
@@ -11,6 +10,7 @@ from kidx.checks.order import out_of_order
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, decode
+from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

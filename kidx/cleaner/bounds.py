@@ -5,8 +5,7 @@ Source: LogCleanerManager.cleanableOffsets.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from kidx.light_typing import NamedTuple
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader
 from kidx.lookup.segment import SegmentReader

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kidx.cleaner.bounds import DirtyRange, dirty_range
 from kidx.cleaner.mapping import fill
@@ -20,6 +19,7 @@ from kidx.errors import WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.producer_snapshot import ProducerState, parse_snapshot
 from kidx.formats.records import Record
+from kidx.light_typing import NamedTuple
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader

@@ -47,6 +47,12 @@ def _run(args: list[str]) -> int:
         plainly = read_plain(args)
         if plainly is not None:
             return verify_plainly(*plainly)
+    if args[:2] == ["rocketmq", "verify"]:
+        from kidx.cli import rocketmq_verify
+
+        stores = rocketmq_verify.read_plain(args)
+        if stores is not None:
+            return rocketmq_verify.verify_stores(stores[0], jobs=stores[1])
     from kidx.cli.dumping import plain_form
 
     asked = plain_form.read(args)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +10,7 @@ from kidx.cli.options import TakesNegativeNumbers, base_offset_option, examples,
 from kidx.cli.values import Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
 from kidx.errors import UsageError
+from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.surgery.index_file import IndexFile

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kidx.cli import options
 from kidx.cli.values import Bytes, Number
 from kidx.errors import UsageError
+from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kidx.cleaner.plan import Plan
 from kidx.cleaner.retention import DROPPED
 from kidx.cleaner.sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.cli.targets import timestamp_ms
+from kidx.light_typing import Any
 from kidx.report.table import BOOL, INT, TEXT, TREE, Column, Table
 
 _SEGMENT_COLUMNS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from kidx.errors import UsageError
+from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.pipeline.scan import Scanned, Settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +17,7 @@ from kidx.cli.search_options import (
     targets_from_option,
 )
 from kidx.errors import UsageError
+from kidx.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kidx.report.table import Table

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 from kidx.cli import complain
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, Evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset
+from kidx.light_typing import Any, NamedTuple
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.targets import timestamp_ms
 from kidx.errors import UsageError
 from kidx.evidence import is_directory
+from kidx.light_typing import Any
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, base_offset_of, parse_file_name
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.partition import Listed, PartitionReader

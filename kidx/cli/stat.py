@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kidx.cli import options, search_options
 from kidx.cli.values import OneOf
+from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.inputs import Input, inputs_of
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import must_exist, open_evidence
+from kidx.light_typing import Any
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of, index_format_of, parse_file_name
 from kidx.lookup.measures import measure
 from kidx.report.table import TEXT, TIMESTAMP, Column, Table

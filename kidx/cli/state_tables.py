@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kidx.cli.targets import timestamp_ms
 from kidx.errors import UsageError
+from kidx.light_typing import Any
 from kidx.report.table import TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.state.facts import Fact, identity, order
 from kidx.state.replay import Moment, State

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kidx.cli import lab_options, options, search_options
 from kidx.cli.values import ANY_NUMBER, Bytes, Number
+from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b

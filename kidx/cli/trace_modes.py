@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import open_evidence
+from kidx.light_typing import Any
 from kidx.report.table import Table
 
 MODES = ("grow", "resident", "observe", "simulate")

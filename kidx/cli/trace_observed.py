@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from kidx.cli import complain
 from kidx.cli.lookup_index import searched_index
@@ -12,6 +11,7 @@ from kidx.cli.trace_tables import searches_of
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.light_typing import Any
 from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search

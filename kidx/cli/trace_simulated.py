@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from kidx.cli.options import lines_of
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
+from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.lookup.simulation import LookUps, simulate
 from kidx.lookup.workload import Workload, parse_workload
 from kidx.pages.cache import page_cache

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kidx.cli.lookup_index import searched_index
 from kidx.cli.targets import read_targets, timestamp_ms, whole_number
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.formats.indexes import TIME_INDEX
+from kidx.light_typing import Any
 from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from kidx.cli import exit_status
 from kidx.findings import SEVERITIES, Coverage, Finding, Rule
+from kidx.light_typing import Protocol
 
 
 class Checked(Protocol):
@@ -27,6 +27,12 @@ def status_of(checked: Checked, fail_level: str) -> tuple[Sequence[str], int]:
     return failing, exit_status.FINDINGS if worst else exit_status.CLEAN
 
 
+def _kafka_rules() -> Mapping[str, Rule]:
+    from kidx.checks.catalogue import RULES
+
+    return RULES
+
+
 def print_verdict(
     form: str,
     checked: Checked,
@@ -44,10 +50,9 @@ def print_verdict(
     `rules` are those the findings are of, Kafka's unless given.
     """
     from kidx import __version__
-    from kidx.checks.catalogue import RULES
     from kidx.report.findings import findings_table, summary_of
 
-    rules = RULES if rules is None else rules
+    rules = rules or _kafka_rules()
     findings, coverage, unread, out = checked.findings, checked.coverage, checked.unread, sys.stdout
     summary = summary_of(findings, coverage, status)
     if form == "text":

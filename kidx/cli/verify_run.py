@@ -20,6 +20,7 @@ from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
 from kidx.forks import cpu_count
+from kidx.light_numpy import light_numpy
 from kidx.logdir.tree import expand
 
 MOST_JOBS = 256
@@ -47,7 +48,7 @@ def verify_paths(
         raise UsageError("standard input has no name that says what it is; add --kind")
     if any(is_uri(path) for path in asked):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
-    with Progress("checked") as progress:
+    with Progress("checked") as progress, light_numpy(options.level != DEEP):
         checked = check_all(targets_of(asked), options._replace(jobs=jobs or min(2, cpu_count())), progress)
     for sentence in checked.unread:
         complain(sentence)

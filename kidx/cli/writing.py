@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from kidx.cli import complain, exit_status
 from kidx.errors import KidxError
+from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from kidx.surgery.replace import Change

@@ -6,12 +6,8 @@ LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties (a Java propert
 
 from __future__ import annotations
 
-import re
-from typing import Any, NamedTuple
-
 from kidx.errors import WrongFormat
-
-_INTEGER = r"-?\d{1,19}"  # kept as text: where there is no such file, nothing is compiled
+from kidx.light_typing import Any, NamedTuple
 
 
 class PartitionOffset(NamedTuple):
@@ -77,7 +73,7 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
     for number, line in enumerate(lines[2:], 3):
         fields = line.split()
         numbers = fields[1:] if width == 3 else fields
-        if len(fields) == width and all(re.fullmatch(_INTEGER, field) for field in numbers):
+        if len(fields) == width and all(map(_is_integer, numbers)):
             rows.append((number, fields))
         else:
             problems.append(Problem(number, f"{line!r} is not '{layout}'"))
@@ -87,8 +83,15 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
     return rows, problems
 
 
+def _is_integer(field: str) -> bool:
+    digits = field.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= 19
+
+
 def parse_properties(data: bytes) -> dict[str, str]:
     """A Java properties file (meta.properties), as far as Kafka writes such: comments, `key=value`, escapes."""
+    import re
+
     properties = {}
     for line in data.decode("latin-1").splitlines():
         line = line.strip()
@@ -101,6 +104,8 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def _unescape(text: str) -> str:
+    import re
+
     special = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
     def one(match: re.Match[str]) -> str:

@@ -11,7 +11,8 @@ from array import array
 from collections.abc import Collection
 from functools import cached_property
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

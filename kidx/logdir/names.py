@@ -6,11 +6,10 @@ Source: org.apache.kafka.storage.internals.log.LogFileUtils and UnifiedLog; tier
 from __future__ import annotations
 
 import os
-import re
-from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
+from kidx.light_typing import NamedTuple
 
 LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
 PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"
@@ -46,7 +45,7 @@ STATES = (".deleted", ".cleaned", ".swap")
 _LARGEST_OFFSET = 2**63 - 1
 
 # 20 digits and a suffix; KRaft snapshots add the epoch, tiered-storage caches (RemoteIndexCache) a segment's UUID.
-# Kept as text: re compiles and remembers them when a name needs them, and a look-up in a plainly named file needs none.
+# Kept as text, for re to compile and remember when a name needs them: plainly named files need not even its import.
 _SEGMENT = r"([0-9]{20})(?:-([0-9]{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)"
 _TIERED = r"([0-9]+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)"
 _LOOSE = r".*?(\.(?:log|index|timeindex|txnindex|snapshot|checkpoint))((?:\.deleted|\.cleaned|\.swap)?)"
@@ -80,6 +79,8 @@ def parse_file_name(path: str) -> FileName | None:
         return FileName(_KIND_OF_NAME[name], None, "")
     digits, tag, suffix, state = name[:20], "", name[20:], ""
     if not (digits.isascii() and digits.isdigit() and suffix in _KIND_OF_SUFFIX):  # not the plain name of a segment's
+        import re
+
         if (match := re.fullmatch(_SEGMENT, name)) or (match := re.fullmatch(_TIERED, name)):
             digits, tag, suffix, state = match.groups(default="")
         elif match := re.fullmatch(_LOOSE, name):
@@ -98,6 +99,11 @@ def parse_file_name(path: str) -> FileName | None:
 def parse_partition_name(path: str) -> PartitionName | None:
     """The topic and partition that a directory's name says, or None. Topics may hold dashes, dots and digits."""
     name = os.path.basename(os.path.normpath(path))
+    topic, _, partition = name.rpartition("-")
+    if topic and partition.isascii() and partition.isdigit():
+        return PartitionName(topic, int(partition), "")
+    import re
+
     match = re.fullmatch(_PARTITION, name)
     return PartitionName(match[1], int(match[2]), match[3] or "") if match else None
 
@@ -121,8 +127,8 @@ def base_offset_of(path: str, given: int | None = None) -> int:
     name = parse_file_name(path)
     if name is not None and name.base_offset is not None:
         return name.base_offset
-    digits = re.match("[0-9]{20}", os.path.basename(path))
-    if digits:
+    digits = os.path.basename(path)[:20]
+    if len(digits) == 20 and digits.isascii() and digits.isdigit():
         raise UsageError(
             f"{path}: the base offset in its name is beyond any offset ({_LARGEST_OFFSET}); give one with --base-offset"
         )

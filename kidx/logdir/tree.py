@@ -5,14 +5,13 @@ As Kafka's LazyIndex, a segment knows its files' paths and opens none: listing 1
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, Evidence, absolute, exists, file_size, is_uri, list_directory, open_evidence
+from kidx.light_typing import NamedTuple
 from kidx.logdir.names import LOG, FileName, parse_file_name, parse_partition_name
 
 
@@ -130,16 +129,24 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         matches = [path]
         if is_uri(path):
             matches = _remote_matches(path) or matches
-        elif path != "-" and not os.path.lexists(path) and glob.has_magic(path):
-            matches = sorted(glob.glob(path, recursive=True)) or matches
+        elif path != "-" and not os.path.lexists(path):
+            matches = _local_matches(path) or matches
         for match in matches:
             if match not in seen:
                 seen.add(match)
                 yield match
 
 
+def _local_matches(pattern: str) -> list[str]:
+    import glob
+
+    return sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
+
+
 def _remote_matches(uri: str) -> list[str]:
     """What a URI stands for: itself, or what its pattern matches."""
+    import glob
+
     if not glob.has_magic(uri):
         return [uri]
     from kidx.remote import glob_remote

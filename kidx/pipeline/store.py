@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 
 from kidx.errors import KidxError, Refused
 from kidx.evidence import absolute, is_uri
+from kidx.light_typing import Any
 
 
 class Store:

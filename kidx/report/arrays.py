@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import IO, TYPE_CHECKING
 
+from kidx.light_typing import IO, TYPE_CHECKING
 from kidx.report.digits import Choice, LineForm, Maybe, Number, extremes
 from kidx.report.table import BOOL, ArrayTable, Column
 

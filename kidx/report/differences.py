@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import IO, Any
 
 from kidx.findings import Coverage
+from kidx.light_typing import IO, Any
 from kidx.report.table import BOOL, TEXT, TREE, Column, Table
 from kidx.report.verdict import covered
 

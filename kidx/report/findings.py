@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from kidx.findings import SEVERITIES, Coverage, Finding, Skipped
+from kidx.light_typing import Any
 from kidx.report.table import INT, TEXT, TREE, Column, Table
 
 FINDING_SCHEMA, SUMMARY_SCHEMA = "kidx.finding.v1", "kidx.summary.v1"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from kidx.findings import SEVERITIES, Finding
+from kidx.light_typing import Any
 
 Rows = Sequence[Mapping[str, Any]]
 

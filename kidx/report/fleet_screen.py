@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
 
+from kidx.light_typing import IO, Any
 from kidx.report.fleet_page import size_text
 
 Rows = Sequence[Mapping[str, Any]]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import IO
 
 from kidx.findings import ERROR, NOTE, WARNING, Coverage, Finding, Rule
+from kidx.light_typing import IO
 from kidx.report.plain import plain
 from kidx.report.verdict import covered, place_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import groupby
-from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from kidx.findings import Coverage, Finding
+from kidx.light_typing import IO
 from kidx.report.verdict import covered, place_of
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
 
+from kidx.light_typing import IO, Any
 from kidx.report.plain import plain
 from kidx.report.table import Table
 

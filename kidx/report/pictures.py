@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
+from kidx.light_typing import Any
 from kidx.report.render import cell_text
 from kidx.report.svg import Drawing, Strip, chart, strips
 from kidx.report.table import Table

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import IO, Any
 
 from kidx.errors import UsageError
+from kidx.light_typing import IO, Any
 from kidx.report import arrays
 from kidx.report.plain import plain
 from kidx.report.render import csv_table, objects, render, with_iso

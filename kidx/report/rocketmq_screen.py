@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
 
+from kidx.light_typing import IO, Any
 from kidx.report.table import Table
 
 Row = Mapping[str, Any]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
 from urllib.parse import quote
 
 from kidx.findings import Finding, Rule
+from kidx.light_typing import IO, Any
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -6,8 +6,8 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import IO, Any
 
+from kidx.light_typing import IO, Any
 from kidx.report.plain import plain
 from kidx.report.render import iso_time
 from kidx.report.table import Table

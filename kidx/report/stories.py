@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
-from typing import IO
 
 from kidx.findings import Rule
+from kidx.light_typing import IO
 from kidx.report.table import TEXT, Column, Table
 
 _WIDTH = 80

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
 
 from kidx.findings import Rule
+from kidx.light_typing import IO, Any
 from kidx.report.table import INT, TEXT, Column
 from kidx.report.verdict import size_text
 

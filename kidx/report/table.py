@@ -6,7 +6,8 @@ Renderers know column types only. Absent is None, which every format shows as su
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+
+from kidx.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kidx.report.digits import Integers, Maybe

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import IO
 
 from kidx.findings import ERROR, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
+from kidx.light_typing import IO
 from kidx.report.findings import together
 from kidx.report.plain import plain
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import IO, Any
 
+from kidx.light_typing import IO, Any
 from kidx.report.table import BOOL, INT, TEXT, TREE, Column
 
 WRITE_SCHEMA = "kidx.write.v1"

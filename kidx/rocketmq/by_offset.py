@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kidx.light_typing import Any
 from kidx.pages.geometry import pages_of_bytes
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.java import JavaThrows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kidx.errors import UsageError
 from kidx.evidence import read_file
@@ -12,7 +11,6 @@ from kidx.rocketmq.formats import UNIT
 PROPERTIES_LIMIT_BYTES = 1 << 20
 
 
-@dataclass
 class StoreConfig:
     """The properties that kidx heeds (MessageStoreConfig's names beside them). None: not given, so inferred.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+from kidx.light_typing import NamedTuple
 
 _CHUNK_BYTES = 1 << 18
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
+
+_NATIVE_UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+
 
 class JavaThrows(Exception):
     """Raised where the real store would throw: `name` is the Java exception. Callers answer null and say why."""
@@ -14,9 +19,8 @@ class JavaThrows(Exception):
 def string_hash(text: str) -> int:
     """String.hashCode: over UTF-16 code units, as a signed 32-bit integer."""
     value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    for unit in text.encode() if text.isascii() else array("H", text.encode(_NATIVE_UTF_16, "surrogatepass")):
+        value = (31 * value + unit) & 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 
 

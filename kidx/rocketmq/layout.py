@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, list_directory
+from kidx.light_typing import NamedTuple
 
 NAME_DIGITS = 20
 
@@ -21,20 +20,20 @@ class StoreFile(NamedTuple):
     size: int
 
 
-@dataclass
 class Layout:
     """A store root's files, each series by name. `rocksdb`: consumequeue is a RocksDB directory (5.2 on)."""
 
-    root: str
-    commit_log: list[StoreFile] = field(default_factory=list)
-    queues: dict[tuple[str, int], list[StoreFile]] = field(default_factory=dict)
-    batch_queues: dict[tuple[str, int], list[StoreFile]] = field(default_factory=dict)
-    ext: dict[tuple[str, int], list[StoreFile]] = field(default_factory=dict)
-    index: list[StoreFile] = field(default_factory=list)
-    checkpoint: StoreFile | None = None
-    abort: StoreFile | None = None
-    abort_backup: bool = False
-    rocksdb: bool = False
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.commit_log: list[StoreFile] = []
+        self.queues: dict[tuple[str, int], list[StoreFile]] = {}
+        self.batch_queues: dict[tuple[str, int], list[StoreFile]] = {}
+        self.ext: dict[tuple[str, int], list[StoreFile]] = {}
+        self.index: list[StoreFile] = []
+        self.checkpoint: StoreFile | None = None
+        self.abort: StoreFile | None = None
+        self.abort_backup = False
+        self.rocksdb = False
 
 
 def read_layout(root: str, commit_log_dirs: tuple[str, ...] = ()) -> Layout:

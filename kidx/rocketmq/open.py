@@ -6,9 +6,12 @@ import os
 
 from kidx.errors import UsageError
 from kidx.evidence import read_file
+from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.config import StoreConfig, read_config
 from kidx.rocketmq.layout import Layout, read_layout
-from kidx.rocketmq.store import Store
+
+if TYPE_CHECKING:
+    from kidx.rocketmq.store import Store
 
 MTIMES_LIMIT_BYTES = 64 << 20
 
@@ -26,6 +29,8 @@ def open_store(
 
     Raises CannotRead (no store there), UsageError (a bad table or property), DoesNotLoad.
     """
+    from kidx.rocketmq.store import Store
+
     layout, settings = read_layout(root, commit_log_dirs), read_config(config)
     times = read_mtimes(mtimes, root) if mtimes else None
     return Store(layout, settings, version=version, algorithm=algorithm, mtimes_ns=times)

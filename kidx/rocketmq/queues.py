@@ -11,6 +11,7 @@ from kidx.rocketmq.layout import StoreFile
 from kidx.rocketmq.messages import Message
 
 WIDTH = UNIT.size
+_CHUNK_BYTES = WIDTH << 10
 _BLANK = UNIT.struct.pack(0, PRE_BLANK_SIZE, 0)
 
 
@@ -109,11 +110,13 @@ class ConsumeQueue(MappedFiles):
             self._correct_by_bisection(log_start)
         elif self.files:
             file = self.files[0]
-            data = file.read(0, file.wrote)
-            for at, (offset, _, _) in enumerate(UNIT.struct.iter_unpack(data[: len(data) // WIDTH * WIDTH])):
-                if offset >= log_start:
-                    self.min_logic = file.base + at * WIDTH
-                    return
+            used = file.wrote // WIDTH * WIDTH
+            for start in range(0, used, _CHUNK_BYTES):
+                chunk = file.read(start, min(_CHUNK_BYTES, used - start))
+                for at, (offset, _, _) in enumerate(UNIT.struct.iter_unpack(chunk)):
+                    if offset >= log_start:
+                        self.min_logic = file.base + start + at * WIDTH
+                        return
 
     def _correct_by_bisection(self, log_start: int) -> None:
         if not self.files:

@@ -12,10 +12,11 @@ from functools import cached_property
 from kidx.errors import KidxError
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.behaviour import Behaviour, behaviour_of, written_by_five
+from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.commit_log import CommitLog, take_end_marker, walk
 from kidx.rocketmq.config import StoreConfig, common_size
 from kidx.rocketmq.files import MappedFile, OpenFiles, series_refusal
-from kidx.rocketmq.formats import CHECKPOINT, MAGIC_V1, UNIT
+from kidx.rocketmq.formats import MAGIC_V1, UNIT
 from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
 from kidx.rocketmq.log_queues import LogQueue, replay
@@ -28,33 +29,6 @@ _RECOVER_FILES_FIVE = 10  # MessageStoreConfig.commitLogRecoverMaxNum
 
 class DoesNotLoad(KidxError):
     """Raised where the real store would refuse to load, so that there is no answer to give; with its reason."""
-
-
-class Checkpoint:
-    """What the checkpoint file says; zeros where it is missing or short, as a broker takes it."""
-
-    physic_timestamp: int
-    logics_timestamp: int
-    index_timestamp: int
-    master_flushed_offset: int
-    confirm_offset: int
-    logics_offset: int
-
-    def __init__(self, opened: OpenFiles, file: StoreFile | None) -> None:
-        data = opened.get(file.path).read(0, CHECKPOINT.size) if file else b""
-        (
-            self.physic_timestamp,
-            self.logics_timestamp,
-            self.index_timestamp,
-            self.master_flushed_offset,
-            self.confirm_offset,
-            self.logics_offset,
-        ) = CHECKPOINT.struct.unpack(data.ljust(CHECKPOINT.size, b"\0"))
-
-    @property
-    def least_timestamp(self) -> int:
-        """4.x: three seconds before the earlier of commit log and queues (getMinTimestamp)."""
-        return max(0, min(self.physic_timestamp, self.logics_timestamp) - 3000)
 
 
 class Store:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import BATCH_HEADER, CRC_START, HEADER_BYTES
 from kidx.formats.crc import crc32c
+from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.crc_chain import CrcChain
 from kidx.segments.lanes import boundaries
 from kidx.segments.windows import Window
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-_WINDOW_BYTES = 2 << 20  # what fits a core's cache, so that each pass over it is fast
+_WINDOW_BYTES = 4 << 20  # many batches side by side, and still in a cache
 _HELD_WINDOW_BYTES = 4 << 20  # decoding records wants more batches side by side
 _CHAINED_BYTES = 8192  # average batch size up to which chaining their CRCs is faster than a call for each
 _SPARE_BYTES = 64
@@ -51,9 +51,9 @@ class Block:
     def window(self) -> Window:
         """The whole v2 batches that were loaded; the first entry is one, and is whole."""
         position, filled = self._position, self._filled
-        low, high = np.searchsorted(self._index, (position + 1, position + filled - HEADER_BYTES))
+        low, high = self._index.searchsorted((position + 1, position + filled - HEADER_BYTES))
         ends = boundaries(self._sizes, filled, self._index[low:high] - position)
-        starts = np.empty_like(ends)
+        starts = np.empty(len(ends), np.int64)
         starts[:1] = 0
         starts[1:] = ends[:-1]
         headers = self._headers[starts]

@@ -7,11 +7,10 @@ the next one's start. That proves the starts, too: the first is certain, and so 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from kidx.formats.batches import HEADER_BYTES, OVERHEAD_BYTES, SMALLEST_ENTRY
+from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +35,7 @@ def boundaries(sizes: npt.NDArray[np.int32], filled: int, starts: Ints) -> Ints:
 def _by_lanes(sizes: npt.NDArray[np.int32], filled: int, starts: Ints) -> Ints | None:
     """The ends, or None where a lane passes the next one's start or meets a length that is none."""
     current = np.concatenate((np.zeros(1, np.int64), starts))
-    limits = np.append(starts, filled - HEADER_BYTES + 1)  # the last lane goes on while a header is there whole
+    limits = np.concatenate((starts, [filled - HEADER_BYTES + 1]))  # the last lane: while a header is there whole
     found = []
     while len(current):
         ends = sizes[current].astype(np.int64)

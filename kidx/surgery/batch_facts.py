@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from mmap import mmap
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from kidx.evidence import Evidence
 from kidx.forks import run_forked
 from kidx.formats.batches import SMALLEST_ENTRY
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.resume import parts
 from kidx.segments.scan import scan
 from kidx.segments.walk import END

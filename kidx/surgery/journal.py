@@ -17,11 +17,11 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from kidx import __version__
 from kidx.errors import CannotRead
 from kidx.evidence import read_file
+from kidx.light_typing import Any
 
 WORKPLACE = ".kidx"
 JOURNAL = "journal.jsonl"

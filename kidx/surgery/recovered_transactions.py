@@ -7,10 +7,10 @@ ProducerStateManager (lastStableOffset, completeTxn).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.formats.indexes import TRANSACTION_INDEX
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.conditions import conditions_of, ends_of
@@ -16,6 +15,7 @@ from kidx.formats.batches import Batch
 from kidx.formats.control import parse_control
 from kidx.formats.records import Damage
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decoder_of
+from kidx.light_typing import Any
 from kidx.logdir.names import METADATA_SNAPSHOT, parse_file_name, parse_partition_name
 from kidx.report.table import TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.segments.records import read_records

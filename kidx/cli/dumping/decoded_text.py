@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+
+from kidx.light_typing import Any
 
 _BARE = re.compile(r"[^\s\"=,{}\[\]]+")  # text that needs no quotes
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from kidx.cli.dumping.selection import Bound, Selection, field_of
 from kidx.evidence import Evidence
 from kidx.formats.indexes import Extent, IndexFormat, decode, extent_of
+from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.report.table import INT, TIMESTAMP, ArrayTable, Column, Table
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from json import JSONEncoder
-from typing import Any
+
+from kidx.light_typing import Any
 
 _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

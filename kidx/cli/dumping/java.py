@@ -1,8 +1,10 @@
-"""What Java does in its own way where DumpLogSegments prints: integers that wrap, text from bytes, paths."""
+"""What Java does in its own way where DumpLogSegments prints: integers that wrap, text from bytes, paths, hash maps."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 
 from kidx.formats.text import JAVA
 
@@ -39,3 +41,46 @@ def path_text(path: str) -> str:
     """A path as java.io.File prints it: slashes once, none at the end."""
     short = re.sub("/+", "/", path)
     return short if short == "/" else short.rstrip("/")
+
+
+def absolute(path: str) -> str:
+    """File.getAbsolutePath of a path's text: `.` and `..` stay."""
+    return path if path.startswith("/") else path_text(f"{os.getcwd()}/{path}")
+
+
+def string_hash(text: str) -> int:
+    """String.hashCode, as an unsigned number."""
+    value = 0
+    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value
+
+
+def hash_map_order(keys: Iterable[str]) -> list[str]:
+    """The order in which a java.util.HashMap gives the keys that computeIfAbsent put into it one after another.
+
+    A new key goes before the others of its bucket; the table of 16 buckets doubles when it is three quarters full. More
+    than eight keys in a bucket become a tree, whose order is not followed here: names of files do not collide so.
+    """
+    table: list[list[str]] = [[] for _ in range(16)]
+    for size, key in enumerate(dict.fromkeys(keys)):
+        if size > len(table) * 3 // 4:
+            table = _twice_as_large(table)
+        bucket = _bucket(key, table)
+        bucket.insert(0, key)
+        if len(bucket) > 8 and len(table) < 64:
+            table = _twice_as_large(table)
+    return [key for bucket in table for key in bucket]
+
+
+def _twice_as_large(table: list[list[str]]) -> list[list[str]]:
+    larger: list[list[str]] = [[] for _ in range(2 * len(table))]
+    for bucket in table:
+        for key in bucket:
+            _bucket(key, larger).append(key)
+    return larger
+
+
+def _bucket(key: str, table: list[list[str]]) -> list[str]:
+    value = string_hash(key)
+    return table[(value ^ value >> 16) % len(table)]

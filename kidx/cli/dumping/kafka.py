@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping import java, kafka_indexes
 from kidx.cli.dumping.indexes import IndexReader
 from kidx.cli.dumping.inputs import Input
+from kidx.cli.dumping.kafka_complaints import Complaints
 from kidx.errors import KidxError
 from kidx.evidence import must_exist, open_evidence, read_file
 from kidx.light_numpy import light_numpy
+from kidx.light_typing import NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.report.arrays import write
 
@@ -47,10 +48,7 @@ class KafkaDump:
     def __init__(self, base_offset: int | None, options: KafkaOptions) -> None:
         self.base_offset, self.options = base_offset, options
         self.status = exit_status.CLEAN
-        # What is complained of, a heading and its lines a file, in the order in which the tool comes to them.
-        self._mismatches: list[tuple[str, list[str]]] = []
-        self._times: tuple[list[tuple[str, list[str]]], ...] = ([], [], [])
-        self._gaps: list[tuple[str, list[str]]] = []
+        self._complaints = Complaints()
 
     def dump(self, file: Input) -> None:
         """Print one file. Raises CannotRead, UsageError."""
@@ -69,8 +67,8 @@ class KafkaDump:
 
     def close(self) -> None:
         """Print the complaints."""
-        for heading, lines in [*self._mismatches, *(c for part in self._times for c in part), *self._gaps]:
-            _say("\n".join([heading, *lines]))
+        for said in self._complaints.texts():
+            _say(said)
             self.status = max(self.status, exit_status.FINDINGS)
 
     def _index(self, file: Input, path: str, kind: str) -> None:
@@ -86,7 +84,7 @@ class KafkaDump:
             if self.options.index_sanity_check and index_format.relative:
                 from kidx.cli.dumping import kafka_checks
 
-                problem = kafka_checks.sanity_problem(index_format, evidence, base_offset, os.path.abspath(path))
+                problem = kafka_checks.sanity_problem(index_format, evidence, base_offset, java.absolute(path))
                 if problem:
                     _say(problem)
                     self.status = max(self.status, exit_status.FINDINGS)
@@ -109,41 +107,25 @@ class KafkaDump:
             return
         from kidx.cli.dumping import kafka_checks
 
-        whole = os.path.abspath(path)
+        whole = java.absolute(path)
         try:
             with open_evidence(stem + ".log") as evidence:
                 log = kafka_checks.Log(evidence)
                 if reader.format.kind == "offset_index":
-                    found = kafka_checks.offset_mismatches(log, _pairs(reader, slots, "offset", "position"))
-                    lines = [f"  Index offset: {o}, log offset: {found[o]}" for o in sorted(found, reverse=True)]
-                    _note(self._mismatches, f"Mismatches in :{whole}", lines)
+                    pairs = _pairs(reader, slots, "offset", "position")
+                    self._complaints.mismatches(whole, kafka_checks.offset_mismatches(log, pairs))
                     return
                 data = read_file(stem + ".index") if os.path.lexists(stem + ".index") else b""
-                complaints = kafka_checks.time_complaints(
+                found = kafka_checks.time_complaints(
                     log,
                     kafka_checks.OffsetSlots(data, reader.base_offset),
                     _pairs(reader, slots, "timestamp", "offset"),
                 )
+                self._complaints.times(whole, found)
         except KidxError as e:
             complain(str(e))
             self.status = exit_status.UNREADABLE
             return
-        for part, heading, line, pairs in zip(
-            self._times,
-            (
-                "Found timestamp mismatch in :",
-                "Found out of order timestamp in :",
-                "The following indexed offsets are not found in :",
-            ),
-            (
-                "  Index timestamp: {}, log timestamp: {}",
-                "  Index timestamp: {}, Previously indexed timestamp: {}",
-                "Indexed offset: {}, found log offset: {}",
-            ),
-            complaints,
-            strict=True,
-        ):
-            _note(part, heading + whole, [line.format(*pair) for pair in pairs])
 
     def _log(self, file: Input, path: str, kind: str) -> None:
         from kidx.cli.dumping import kafka_logs
@@ -165,8 +147,7 @@ class KafkaDump:
                     gaps.see,
                 )
                 write(sys.stdout, lines)
-                said = [f"  {before} is followed by {after}" for before, after in sorted(gaps.found.items())]
-                _note(self._gaps, f"Non-consecutive offsets in {os.path.abspath(path)}", said)
+                self._complaints.gaps(java.absolute(path), gaps.found)
             else:
                 write(sys.stdout, log.batches())
             for why in log.damage:
@@ -199,11 +180,6 @@ class _Gaps:
         if offset != self.last + 1:
             self.found[self.last] = offset
         self.last = offset
-
-
-def _note(where: list[tuple[str, list[str]]], heading: str, lines: list[str]) -> None:
-    if lines:
-        where.append((heading, lines))
 
 
 def _pairs(reader: IndexReader, slots: range, first: str, second: str) -> Iterator[tuple[int, int]]:

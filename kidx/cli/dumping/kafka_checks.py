@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
 
 from kidx.cli.dumping.kafka_entries import Entries
 from kidx.errors import KidxError
 from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat
+from kidx.light_typing import NamedTuple
 from kidx.lookup.search import warm_search
 from kidx.segments.records import read_records
 

@@ -6,8 +6,6 @@ Sources: DumpLogSegments.OffsetsMessageParser and its fellows, whose JSON comes 
 
 from __future__ import annotations
 
-from typing import Any
-
 from kidx.cli.dumping import remote_text
 from kidx.cli.dumping.jackson import compact_json
 from kidx.errors import WrongFormat
@@ -22,6 +20,7 @@ from kidx.formats.schemas.topics import (
     decode_record,
     record_type_name,
 )
+from kidx.light_typing import Any
 
 _TOMBSTONE = "<DELETE>"
 

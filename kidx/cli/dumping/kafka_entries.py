@@ -6,7 +6,6 @@ Where kidx says that no batch can be read, Kafka may go on for a while; DumpLogS
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import (
@@ -20,6 +19,7 @@ from kidx.formats.batches import (
     Batch,
     parse_batch,
 )
+from kidx.light_typing import NamedTuple
 from kidx.segments.walk import Ending, walk
 
 _LEAST_LENGTH = 14  # LegacyRecord.RECORD_OVERHEAD_V0; stricter checks Kafka leaves for later

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 from fastcrc.crc32 import iscsi as crc32c
 
@@ -20,6 +19,7 @@ from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecor
 from kidx.formats.crc import crc_holds
 from kidx.formats.producer_snapshot import HEADER_BYTES, VERSION, parse_snapshot
 from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record
+from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.report.digits import LineForm, Maybe
 from kidx.report.kafka import TIMESTAMP_TYPES, batch_line, message_line
 from kidx.segments.records import decode_entry

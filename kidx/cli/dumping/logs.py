@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 from kidx.cli.dumping.conditions import Condition, conditions_of, ends_of
 from kidx.cli.dumping.selection import Selection
@@ -13,6 +12,7 @@ from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT, Batch
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.crc import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, decode
+from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.report.digits import Maybe
 from kidx.report.table import BOOL, INT, TEXT, TIMESTAMP, ArrayTable, Column, Table
 from kidx.segments.resume import resume

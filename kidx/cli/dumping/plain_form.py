@@ -8,7 +8,8 @@ included; a test holds both to the same reading.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from kidx.light_typing import NamedTuple
 
 FORMS = ("kafka", "text", "json", "jsonl", "csv")
 

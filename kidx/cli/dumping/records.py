@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.conditions import Condition, conditions_of, ends_of
@@ -12,6 +11,7 @@ from kidx.cli.dumping.selection import Selection
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type, type_name
 from kidx.formats.records import Record
+from kidx.light_typing import Any
 from kidx.report.table import INT, TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.segments.records import read_records
 

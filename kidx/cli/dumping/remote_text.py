@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kidx.formats.records import Record
 from kidx.formats.schemas.topics import FRAME_VERSION, TRAILING_BYTES, DecodedRecord, Part
+from kidx.light_typing import Any
 
 _SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 _PARTITION_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 from kidx.cli import complain, exit_status
 from kidx.cli.dumping.indexes import IndexReader, index_table
@@ -14,6 +13,7 @@ from kidx.cli.dumping.selection import Selection, parse_bound
 from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import Evidence, must_exist, open_evidence
 from kidx.light_numpy import light_numpy
+from kidx.light_typing import Any, NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, base_offset_of
 from kidx.logdir.tree import expand
 from kidx.report.printer import Printer

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kidx.errors import UsageError
+from kidx.light_typing import NamedTuple
 
 _OTHER_NAMES = {"time": "timestamp"}
 

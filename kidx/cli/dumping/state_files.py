@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from kidx.cli.dumping.conditions import conditions_of, ends_of
 from kidx.cli.dumping.selection import Selection
@@ -11,6 +10,7 @@ from kidx.errors import KidxError, WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats import checkpoints
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, parse_snapshot
+from kidx.light_typing import Any
 from kidx.report.table import INT, TEXT, TIMESTAMP, TREE, Column, Table
 
 _PRODUCER_COLUMNS = (

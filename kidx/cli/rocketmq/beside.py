@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat
+from kidx.light_typing import Any
 from kidx.lookup.search import Recorder, warm_search
 from kidx.pages.geometry import pages_touched
 from kidx.rocketmq.store import Queue

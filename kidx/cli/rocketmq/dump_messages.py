@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kidx.cli.rocketmq.dump_tables import mapped
+from kidx.light_typing import Any
 from kidx.report.table import BOOL, BYTES, INT, TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.rocketmq.commit_log import walk
 from kidx.rocketmq.formats import MAGIC_BLANK, MESSAGE_HEAD

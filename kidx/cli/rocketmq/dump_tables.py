@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kidx.evidence import open_evidence
 from kidx.formats.fields import RecordFormat
+from kidx.light_typing import Any
 from kidx.report.table import BOOL, BYTES, INT, TEXT, TIMESTAMP, Column, Table
 from kidx.rocketmq import formats, kinds
 from kidx.rocketmq.config import StoreConfig

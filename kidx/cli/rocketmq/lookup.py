@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
 from kidx.cli.values import ANY_MS, OFFSET, Number
+from kidx.light_typing import Any
 
 
 @click.command(

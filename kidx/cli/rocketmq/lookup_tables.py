@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kidx.cli.rocketmq.beside import kafka_beside
 from kidx.errors import UsageError
+from kidx.light_typing import Any
 from kidx.report.table import INT, TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.behaviour import CLASSIC, CURRENT

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import NamedTuple
+
+from kidx.light_typing import NamedTuple
 
 _NO_LIMIT = 2**15 - 1  # versions are int16
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kidx.findings import WARNING, Finding
 from kidx.rocketmq.checks.ext import ExtFiles
-from kidx.rocketmq.checks.lanes import GOOD, NOT_WHOLE, OTHER_SIZE, Lanes
+from kidx.rocketmq.checks.lanes import GOOD, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.checks.units import WIDTH, QueueUnits
 from kidx.rocketmq.commit_log import CommitLog
@@ -18,12 +16,15 @@ from kidx.rocketmq.messages import Message, decode
 
 def check_lanes(lanes: Lanes, log: CommitLog, ext: ExtFiles, log_end: int, unclean: bool) -> Iterator[Finding]:
     """Findings about units, after the scan of the commit log has filled the lanes' states."""
-    past = lanes.at + lanes.size > log_end
-    for lane in np.flatnonzero(past).tolist():
+    told = (lanes.state != SOUND).nonzero()[0]  # a sound message lies within the log and has its unit's tag
+    past = lanes.at[told] + lanes.size[told] > log_end
+    for lane in told[past].tolist():
         end = int(lanes.at[lane] + lanes.size[lane])
         said = f"its message would end at {end}, and the commit log ends at {log_end}"
         yield _unit(lanes, lane, "KXR120", said, log_end, end, WARNING if unclean else None)
-    for lane in np.flatnonzero((lanes.state != GOOD) & ~past).tolist():
+    told = told[~past]
+    good = lanes.state[told] == GOOD
+    for lane in told[~good].tolist():
         at, state = int(lanes.at[lane]), int(lanes.state[lane])
         if state == OTHER_SIZE:
             size = _size_at(log, at)
@@ -32,15 +33,17 @@ def check_lanes(lanes: Lanes, log: CommitLog, ext: ExtFiles, log_end: int, uncle
             yield _unit(lanes, lane, "KXR122", f"the sizes inside the message at {at} do not add up", None, at)
         else:
             yield _unit(lanes, lane, "KXR122", f"no message starts at {at}", None, at)
-    doubled = np.flatnonzero((np.diff(lanes.at) == 0) & ~past[1:]) + 1
+    doubled = (lanes.at[1:] == lanes.at[:-1]).nonzero()[0] + 1
+    doubled = doubled[lanes.at[doubled] + lanes.size[doubled] <= log_end]
     same_queue = doubled[lanes.source[doubled] != lanes.source[doubled - 1]]
     for lane in same_queue.tolist():
         other = lanes.queues[int(lanes.source[lane - 1])].path
         yield _unit(lanes, lane, "KXR114", f"{other} has a unit of the same message", None, int(lanes.at[lane]))
-    good = (lanes.state == GOOD) & ~past
-    addresses = good & (lanes.tag_code <= MAX_EXT_ADDRESS)
-    yield from _addresses(lanes, ext, np.flatnonzero(addresses).tolist())
-    for lane in np.flatnonzero(good & ~addresses & (lanes.tag_code != lanes.tag_hash)).tolist():
+    told = told[good]
+    addresses = lanes.tag_code[told] <= MAX_EXT_ADDRESS
+    yield from _addresses(lanes, ext, told[addresses].tolist())
+    told = told[~addresses]
+    for lane in told[lanes.tag_code[told] != lanes.tag_hash[told]].tolist():
         yield from _tag(lanes, log, lane)
 
 

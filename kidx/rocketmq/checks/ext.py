@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from kidx.rocketmq.ext_units import ExtUnit, read_ext_unit
+from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import ext_offset
 from kidx.rocketmq.layout import StoreFile
+
+if TYPE_CHECKING:
+    from kidx.rocketmq.ext_units import ExtUnit
 
 
 class ExtFiles:
@@ -17,6 +20,8 @@ class ExtFiles:
 
     def unit(self, topic: str, queue_id: int, address: int) -> ExtUnit | None:
         """The ext unit that an address leads to, None where there is none."""
+        from kidx.rocketmq.ext_units import read_ext_unit
+
         offset = ext_offset(address)
         for file in self._files.get((topic, queue_id), []):
             if file.base is not None and file.base <= offset < file.base + file.size:

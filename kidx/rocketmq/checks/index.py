@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from kidx.findings import Finding, Skipped
+from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.checks.making import finding
-from kidx.rocketmq.checks.units import Ints
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
@@ -16,6 +16,9 @@ from kidx.rocketmq.index_file import IndexFile
 from kidx.rocketmq.java import index_hash
 from kidx.rocketmq.layout import StoreFile
 from kidx.rocketmq.messages import Message, decode
+
+if TYPE_CHECKING:
+    from kidx.rocketmq.checks.units import Ints
 
 KEYS_CHECKED = 200_000  # entries of a file whose message's keys are hashed; the rest is held against chains and log
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from kidx.rocketmq.checks.units import Ints, QueueUnits
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
-UNKNOWN, GOOD, NO_MESSAGE, OTHER_SIZE, NOT_WHOLE = range(5)  # what stands where a lane points
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from kidx.rocketmq.checks.units import Ints, QueueUnits
+
+# What stands where a lane points: from GOOD on a message of that size, and of a SOUND one there is nothing to tell.
+UNKNOWN, NO_MESSAGE, OTHER_SIZE, NOT_WHOLE, GOOD, SOUND = range(6)
 
 
-@dataclass
-class Lanes:
+class Lanes(NamedTuple):
     """Every unit that leads into the commit log, by offset. `source` says which of `queues` it is from.
 
-    `state` is filled by the scan; `tag_hash` and `store_timestamp` are the message's own, for lanes that are GOOD.
+    `state` is filled by the scan; `tag_hash` and `store_timestamp` are the message's own, where a lane is just GOOD.
     """
 
     queues: Sequence[QueueUnits]
@@ -33,28 +36,27 @@ class Lanes:
 
     def within(self, start: int, end: int) -> slice:
         """The lanes that point into [start, end) of the commit log."""
-        return slice(int(np.searchsorted(self.at, start)), int(np.searchsorted(self.at, end)))
+        return slice(int(self.at.searchsorted(start)), int(self.at.searchsorted(end)))
 
 
 def lanes_of(queues: Sequence[QueueUnits]) -> Lanes:
     """All queues' units as lanes."""
 
     def joined(parts: list[Ints]) -> Ints:
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
     at = joined([q.at for q in queues])
-    order = np.argsort(at, kind="stable")
-    counts = [len(q.at) for q in queues]
-    count = len(at)
-    return Lanes(
-        queues,
-        np.repeat(np.arange(len(queues)), counts)[order],
-        joined([q.slot for q in queues])[order],
-        joined([q.queue_offset for q in queues])[order],
-        at[order],
-        joined([q.size for q in queues])[order],
-        joined([q.tag_code for q in queues])[order],
-        np.zeros(count, np.int8),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
+    columns: tuple[Ints, ...] = (
+        np.arange(len(queues)).repeat([len(q.at) for q in queues]) if len(queues) > 1 else np.zeros(len(at), np.int64),
+        joined([q.slot for q in queues]),
+        joined([q.queue_offset for q in queues]),
+        at,
+        joined([q.size for q in queues]),
+        joined([q.tag_code for q in queues]),
     )
+    if np.count_nonzero(at[1:] < at[:-1]):
+        order = at.argsort(kind="stable")
+        columns = tuple(column[order] for column in columns)
+    source, slot, queue_offset, at, size, tag_code = columns
+    state, blank = np.zeros(len(at), np.int8), np.zeros((2, len(at)), np.int64)
+    return Lanes(queues, source, slot, queue_offset, at, size, tag_code, state, blank[0], blank[1])

@@ -9,21 +9,25 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.findings import WARNING, Finding
-from kidx.rocketmq.checks import window
-from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, Lanes
+from kidx.forks import run_forked
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
+from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
 from kidx.rocketmq.checks.making import finding
-from kidx.rocketmq.checks.units import Ints
+from kidx.rocketmq.checks.quiet import QuietLog, Times, times_of
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import MESSAGE_HEAD
 from kidx.rocketmq.layout import StoreFile
 from kidx.rocketmq.messages import Blank, Broken, Message, decode
+
+if TYPE_CHECKING:
+    from kidx.rocketmq.checks import window
+    from kidx.rocketmq.checks.units import Ints
 
 WINDOW_BYTES = 4 << 20  # small enough to stay in the processor's cache between the passes over it
 
@@ -43,29 +47,29 @@ class Stray(NamedTuple):
     batch: tuple[int, int]
 
 
-@dataclass
 class LogScan:
-    """What the scan learned. `starts` are the offsets of all messages, sorted; `end` is where the commit log ends.
+    """What the scan learned. `starts` are the offsets of all messages, piece by piece; `end` is where the log ends.
 
     `torn_at` is the position of an incomplete last message in the last file.
     """
 
-    end: int = 0
-    messages: int = 0
-    bytes: int = 0
-    last_timestamp: int = 0
-    starts: list[Ints] = field(default_factory=list)
-    strays: list[Stray] = field(default_factory=list)
-    torn_at: int | None = None
+    def __init__(self) -> None:
+        self.end = 0
+        self.messages = 0
+        self.bytes = 0
+        self.last_timestamp = 0
+        self.starts: list[Ints] = []
+        self.strays: list[Stray] = []
+        self.torn_at: int | None = None
 
 
 def scan_log(
-    opened: OpenFiles, files: list[StoreFile], lanes: Lanes, scan: LogScan, *, crcs: bool
+    opened: OpenFiles, files: list[StoreFile], lanes: Lanes, scan: LogScan, *, crcs: bool, jobs: int = 1
 ) -> Iterator[Finding]:
-    """Check every file of the commit log; fills `scan` and the lanes' states."""
+    """Check every file of the commit log, `jobs` processes a file; fills `scan` and the lanes' states."""
     used = max((i for i, file in enumerate(files) if any(opened.get(file.path).read(0, 8))), default=-1)
     for number, file in enumerate(files[: used + 1]):
-        one = _FileScan(opened, file, lanes, scan, crcs=crcs, last=number == used)
+        one = _FileScan(opened, file, lanes, scan, crcs=crcs, jobs=jobs, last=number == used)
         yield from one.run()
     for file in files[used + 1 :]:
         scan.bytes += file.size
@@ -108,12 +112,14 @@ class _FileScan:
     """One commit-log file."""
 
     def __init__(
-        self, opened: OpenFiles, file: StoreFile, lanes: Lanes, scan: LogScan, *, crcs: bool, last: bool
+        self, opened: OpenFiles, file: StoreFile, lanes: Lanes, scan: LogScan, *, crcs: bool, jobs: int, last: bool
     ) -> None:
         self._evidence, self._opened, self._file = opened.get(file.path), opened, file
-        self._lanes, self._scan, self._crcs, self._last = lanes, scan, crcs, last
+        self._lanes, self._scan, self._crcs, self._jobs, self._last = lanes, scan, crcs, jobs, last
         self._base = file.base or 0
-        self._backwards = 0
+        self._times: list[Times] = []  # of stretches of messages, in order
+        # Where their messages start and end, joined where they adjoin.
+        self._covered: list[tuple[Ints, Ints]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         self._bodies: list[tuple[int, int, int, int]] = []  # position, size, CRC stored, CRC found
         self._buffer = np.empty(0, np.uint8)
         self._closed = False  # a blank record was met
@@ -122,24 +128,53 @@ class _FileScan:
         """Check lanes in windows, then walk what lies between them."""
         chosen = self._lanes.within(self._base, self._base + self._file.size)
         yield from self._check_lanes(chosen)
-        good = np.arange(chosen.start, chosen.stop)[self._lanes.state[chosen] == GOOD]
-        starts, ends = self._lanes.at[good] - self._base, self._lanes.at[good] + self._lanes.size[good] - self._base
-        self._scan.starts.append(starts + self._base)
+        starts, ends = (np.concatenate(column) for column in zip(*self._covered, strict=True))
         position, extra = 0, list[int]()
-        before = np.concatenate([[0], np.maximum.accumulate(ends)]) if len(ends) else np.zeros(1, np.int64)
-        for i in np.flatnonzero(np.append(starts, self._file.size) > before).tolist():
+        before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)])
+        for i in (np.concatenate([starts, [self._file.size]]) > before).nonzero()[0].tolist():
             position, stop = int(before[i]), int(starts[i]) if i < len(starts) else self._file.size
             position = yield from self._walk(position, stop, extra, final=i == len(starts))
         if len(starts) and int(before[-1]) >= self._file.size:
             position = self._file.size
         yield from self._report_bodies(position)
-        self._scan.messages += len(starts) + len(extra)
+        self._scan.messages += len(extra)
         self._scan.bytes += self._file.size
         self._scan.starts.append(np.array(extra, np.int64))
-        yield from self._times(good)
+        yield from self._backwards()
         yield from self._end(position)
 
     def _check_lanes(self, chosen: slice) -> Iterator[Finding]:
+        """First quietly, side by side; then in full what may not be sound."""
+        lanes, stretches = self._lanes, self._stretches(chosen)
+        log = QuietLog(self._evidence, self._base, lanes, crcs=self._crcs)
+        all_told = dict(run_forked(log.tell, stretches, self._jobs))
+        for stretch in stretches:
+            told = all_told[stretch]
+            part = slice(*stretch)
+            at, end = lanes.at[part], lanes.at[part] + lanes.size[part]
+            if told is None:
+                yield from self._check_stretch(part)
+                good = lanes.state[part] == GOOD
+                at, end = at[good], end[good]
+                self._times += [times_of(lanes.store_timestamp[part][good])] if len(at) else []
+            else:
+                lanes.state[part] = SOUND
+                self._times.append(Times(*told))
+            self._scan.messages += len(at)
+            self._scan.starts.append(at)
+            if told is not None and not np.count_nonzero(at[1:] != end[:-1]):
+                at, end = at[:1], end[-1:]
+            self._covered.append((at - self._base, end - self._base))
+
+    def _stretches(self, chosen: slice) -> list[tuple[int, int]]:
+        """The lanes cut wherever another WINDOW_BYTES of the file are full."""
+        at, cuts = self._lanes.at, [chosen.start]
+        while cuts[-1] < chosen.stop:
+            cut = int(at.searchsorted(int(at[cuts[-1]]) + WINDOW_BYTES))
+            cuts.append(min(chosen.stop, cut))
+        return list(pairwise(cuts))
+
+    def _check_stretch(self, chosen: slice) -> Iterator[Finding]:
         lanes = self._lanes
         places, size = lanes.at[chosen] - self._base, lanes.size[chosen]
         fits = (size >= MESSAGE_HEAD.size) & (places + size <= self._file.size)
@@ -148,7 +183,7 @@ class _FileScan:
         at = 0
         while at < len(index):
             first = int(lanes.at[index[at]]) - self._base
-            stop = max(at + 1, int(np.searchsorted(lanes.at[index], first + self._base + WINDOW_BYTES)))
+            stop = max(at + 1, int(lanes.at[index].searchsorted(first + self._base + WINDOW_BYTES)))
             part = index[at:stop]
             reach = int((lanes.at[part] + lanes.size[part]).max()) - self._base
             if len(self._buffer) < reach - first:
@@ -159,6 +194,8 @@ class _FileScan:
             at = stop
 
     def _check_window(self, data: window.Bytes, first: int, part: Ints) -> Iterator[Finding]:
+        from kidx.rocketmq.checks import window
+
         lanes = self._lanes
         start, size = lanes.at[part] - self._base - first, lanes.size[part]
         head, magic = window.is_head(data, start)
@@ -185,6 +222,8 @@ class _FileScan:
 
     def _identities(self, data: window.Bytes, parts: window.Parts, part: Ints) -> Iterator[Finding]:
         """Topic, queue id and queue offset: a message's against its unit's."""
+        from kidx.rocketmq.checks import window
+
         lanes, head = self._lanes, parts.head
         source = lanes.source[part]
         for number in np.unique(source).tolist():
@@ -296,12 +335,10 @@ class _FileScan:
                 found=found,
             )
 
-    def _times(self, good: Ints) -> Iterator[Finding]:
-        times = self._lanes.store_timestamp[good]
-        if not len(times):
-            return
-        self._scan.last_timestamp = max(self._scan.last_timestamp, int(times.max()))
-        back = int(np.count_nonzero(np.diff(times) < 0))
+    def _backwards(self) -> Iterator[Finding]:
+        self._scan.last_timestamp = max([self._scan.last_timestamp, *(times.latest for times in self._times)])
+        back = sum(times.backwards for times in self._times)
+        back += sum(after.first < before.last for before, after in pairwise(self._times))
         if back:
             said = f"{back} messages have an earlier store time than the one before them"
             yield finding("KXR209", self._file.path, said, found=back)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 from kidx.findings import Coverage, Finding
+from kidx.light_typing import Any
 from kidx.rocketmq.catalogue import RULES
 
 MAX_FINDINGS_OF_A_RULE = 1000  # in one file: random bytes would otherwise give one a unit
 
 
-@dataclass(slots=True)
 class Checked:
     """What was found, what was covered, and one sentence for everything that could not be read."""
 
-    findings: list[Finding] = field(default_factory=list)
-    coverage: Coverage = field(default_factory=Coverage)
-    unread: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.coverage = Coverage()
+        self.unread: list[str] = []
 
 
 def finding(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kidx.findings import Finding
+from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.formats import CHECKPOINT, CHECKPOINT_FILE_BYTES
 from kidx.rocketmq.layout import Layout
-from kidx.rocketmq.store import Checkpoint
 
 
 def check_points(layout: Layout, checkpoint: Checkpoint, last_timestamp: int, log_end: int) -> Iterator[Finding]:

@@ -8,35 +8,41 @@ import numpy as np
 
 from kidx.errors import CannotRead
 from kidx.findings import Finding, Skipped
+from kidx.light_typing import TYPE_CHECKING
+from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.checks.against_log import check_lanes
-from kidx.rocketmq.checks.batches import check_batch_queue
 from kidx.rocketmq.checks.ext import ExtFiles
-from kidx.rocketmq.checks.index import check_index
 from kidx.rocketmq.checks.lanes import lanes_of
 from kidx.rocketmq.checks.log_scan import LogScan, scan_log, without_unit
 from kidx.rocketmq.checks.making import Checked, bounded, finding
 from kidx.rocketmq.checks.points import check_points
 from kidx.rocketmq.checks.series import check_series, usable
-from kidx.rocketmq.checks.units import Ints, QueueUnits, check_queue
+from kidx.rocketmq.checks.units import QueueUnits, check_queue
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.config import StoreConfig, common_size
 from kidx.rocketmq.extent import extent_of
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import PRE_BLANK_SIZE, UNIT
-from kidx.rocketmq.index_file import infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
 from kidx.rocketmq.queues import ConsumeQueue
-from kidx.rocketmq.store import Checkpoint
+
+if TYPE_CHECKING:
+    from kidx.rocketmq.checks.units import Ints
+
+_CHUNK_BYTES = UNIT.size << 10  # of a queue, whose first units mostly say all
 
 
 def check_store(
-    layout: Layout, config: StoreConfig, *, crcs: bool = True, rules: frozenset[str] | None = None
+    layout: Layout, config: StoreConfig, *, crcs: bool = True, rules: frozenset[str] | None = None, jobs: int = 1
 ) -> Checked:
-    """Check a store; without `crcs` bodies are left out. `rules` are the codes to report, None for all."""
+    """Check a store; without `crcs` bodies are left out. `rules` are the codes to report, None for all.
+
+    A commit-log file is shared out among `jobs` processes.
+    """
     checked = Checked()
     opened = OpenFiles()
     try:
-        findings = bounded(_StoreCheck(layout, config, opened, checked, crcs).run())
+        findings = bounded(_StoreCheck(layout, config, opened, checked, crcs=crcs, jobs=jobs).run())
         checked.findings = [one for one in findings if rules is None or one.rule in rules]
     except CannotRead as e:
         checked.unread.append(str(e))
@@ -48,8 +54,10 @@ def check_store(
 
 
 class _StoreCheck:
-    def __init__(self, layout: Layout, config: StoreConfig, opened: OpenFiles, checked: Checked, crcs: bool) -> None:
-        self._layout, self._config, self._opened, self._crcs = layout, config, opened, crcs
+    def __init__(
+        self, layout: Layout, config: StoreConfig, opened: OpenFiles, checked: Checked, *, crcs: bool, jobs: int
+    ) -> None:
+        self._layout, self._config, self._opened, self._crcs, self._jobs = layout, config, opened, crcs, jobs
         self._checked, self._coverage = checked, checked.coverage
         self._unclean = layout.abort is not None
         self._log_files = self._readable(usable(layout.commit_log))
@@ -68,17 +76,16 @@ class _StoreCheck:
             else:
                 yield one
         lanes = lanes_of(queues)
-        yield from scan_log(self._opened, self._log_files, lanes, scan, crcs=self._crcs)
+        yield from scan_log(self._opened, self._log_files, lanes, scan, crcs=self._crcs, jobs=self._jobs)
         ext = ExtFiles(self._opened, {name: usable(files) for name, files in layout.ext.items()})
         yield from check_lanes(lanes, self._log, ext, scan.end, self._unclean)
-        known = set(lanes.at.tolist()) if scan.strays else set()
+        known: set[int] = set(lanes.at.tolist()) if scan.strays else set()
         yield from self._batches(scan, known)
         if layout.rocksdb:
             self._skip(f"{layout.root}/consumequeue", "the queues are in RocksDB (5.2 on), which kidx does not read")
         else:
             yield from without_unit(scan, known, self._unclean)
-        starts = np.sort(np.concatenate([np.empty(0, np.int64), *scan.starts]))
-        yield from self._index(starts[starts < scan.end], scan.end)
+        yield from self._index(scan)
         checkpoint = Checkpoint(self._opened, layout.checkpoint)
         yield from check_points(layout, checkpoint, scan.last_timestamp, scan.end)
         self._account(lanes.at, scan)
@@ -111,16 +118,20 @@ class _StoreCheck:
 
     def _first_served(self, files: list[StoreFile]) -> int | None:
         for file in files:
-            for slot, (at, size, tag) in enumerate(UNIT.struct.iter_unpack(self._read_units(file))):
-                if at >= self._start and size > 0 and (at, size, tag) != (0, PRE_BLANK_SIZE, 0):
-                    return (file.base or 0) // UNIT.size + slot
+            evidence = self._opened.get(file.path)
+            used = extent_of(UNIT.size, file.size, evidence.read).units * UNIT.size
+            for start in range(0, used, _CHUNK_BYTES):
+                chunk = evidence.read(start, min(_CHUNK_BYTES, used - start))
+                for slot, (at, size, tag) in enumerate(UNIT.struct.iter_unpack(chunk), start // UNIT.size):
+                    if at >= self._start and size > 0 and (at, size, tag) != (0, PRE_BLANK_SIZE, 0):
+                        return (file.base or 0) // UNIT.size + slot
         return None
 
-    def _read_units(self, file: StoreFile) -> bytes:
-        evidence = self._opened.get(file.path)
-        return evidence.read(0, extent_of(UNIT.size, file.size, evidence.read).units * UNIT.size)
-
     def _batches(self, scan: LogScan, known: set[int]) -> Iterator[Finding]:
+        if not self._layout.batch_queues:
+            return
+        from kidx.rocketmq.checks.batches import check_batch_queue
+
         sizes = (f.size for fs in self._layout.batch_queues.values() for f in fs)
         size = self._config.batch_queue_bytes or common_size(sizes)
         messages = {stray.at: stray for stray in scan.strays}
@@ -134,14 +145,21 @@ class _StoreCheck:
                 else:
                     yield one
 
-    def _index(self, starts: Ints, log_end: int) -> Iterator[Finding]:
+    def _index(self, scan: LogScan) -> Iterator[Finding]:
+        if not self._layout.index:
+            return
+        from kidx.rocketmq.checks.index import check_index
+
+        starts = np.concatenate([np.empty(0, np.int64), *scan.starts])
+        starts.sort()
+        starts = starts[starts < scan.end]
         for file in self._layout.index:
             if file.base is None:
                 yield finding("KXR103", file.path, f"{file.name} is no time, so this is no index file")
                 continue
             for readable in self._readable([file]):
                 shape = self._shape(readable)
-                for one in check_index(self._opened, readable, shape, starts, self._log, log_end):
+                for one in check_index(self._opened, readable, shape, starts, self._log, scan.end):
                     if isinstance(one, int):
                         self._coverage.entries += one
                     elif isinstance(one, Skipped):
@@ -152,6 +170,8 @@ class _StoreCheck:
     def _shape(self, file: StoreFile) -> tuple[int, int] | None:
         if self._config.index_slots and self._config.index_entries:
             return self._config.index_slots, self._config.index_entries
+        from kidx.rocketmq.index_file import infer_shape
+
         return infer_shape(self._opened, file.path)
 
     def _readable(self, files: list[StoreFile]) -> list[StoreFile]:

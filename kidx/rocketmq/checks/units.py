@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from kidx.findings import Finding
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import PRE_BLANK_SIZE, UNIT
 from kidx.rocketmq.layout import StoreFile
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
 WIDTH = UNIT.size
+_CHUNK_UNITS = 1 << 14
 
 
-@dataclass
-class QueueUnits:
+class QueueUnits(NamedTuple):
     """A queue file's units that lead somewhere. `slot` counts in the file, `queue_offset` in the queue; all int64."""
 
     topic: str
@@ -35,12 +38,19 @@ class QueueUnits:
 def read_units(opened: OpenFiles, file: StoreFile) -> tuple[Ints, Ints, Ints]:
     """(commit-log offset, size, tag code) of every whole unit of a file, up to the last that is not all zero."""
     evidence = opened.get(file.path)
-    data = np.empty(file.size, np.uint8)
-    evidence.read_into(0, data.data)
-    raw = data[: file.size // WIDTH * WIDTH].view(UNIT.dtype)
-    at, size, tag_code = (raw[name].astype(np.int64) for name in ("commit_log_offset", "size", "tag_code"))
-    used = np.flatnonzero((at != 0) | (size != 0) | (tag_code != 0))
-    end = int(used[-1]) + 1 if len(used) else 0
+    count = file.size // WIDTH
+    at, size, tag_code = (np.empty(count, np.int64) for _ in range(3))
+    chunk = np.empty(min(count, _CHUNK_UNITS) * WIDTH, np.uint8)
+    for start in range(0, count, _CHUNK_UNITS):
+        data = chunk[: (count - start) * WIDTH].data
+        evidence.read_into(start * WIDTH, data)
+        units = np.ndarray(len(data) // WIDTH, UNIT.dtype, data)
+        part = slice(start, start + len(units))
+        at[part], size[part], tag_code[part] = units["commit_log_offset"], units["size"], units["tag_code"]
+    end = count
+    if end and not size[-1]:
+        used = ((at != 0) | (size != 0) | (tag_code != 0)).nonzero()[0]
+        end = int(used[-1]) + 1 if len(used) else 0
     return at[:end], size[:end], tag_code[:end]
 
 
@@ -59,28 +69,30 @@ def check_queue(
             yield _hole(file, 0, 1, "units follow here, but the file before it is not full")
         full = len(at) == file.size // WIDTH
         blank = (at == 0) & (size == PRE_BLANK_SIZE) & (tag_code == 0)
-        leading = int(np.argmin(blank)) if len(blank) and not blank.all() else len(blank)
+        leading = int(blank.argmin()) if len(blank) and not blank.all() else len(blank)
         if number == 0 and leading:
             said = f"units {base // WIDTH} to {base // WIDTH + leading - 1} are pre-blank"
             yield finding("KXR112", file.path, said, span=(0, leading * WIDTH))
-        for slot in np.flatnonzero(blank)[leading if number == 0 else 0 :].tolist():
+        for slot in blank.nonzero()[0][leading if number == 0 else 0 :].tolist():
             yield finding("KXR113", file.path, "a pre-blank unit after real ones", span=_span(slot), slot=slot)
         valid = (at >= 0) & (size > 0)
         yield from _holes(file, valid)
         real = valid & ~blank
-        slots = np.flatnonzero(real)
-        yield from _order(file, slots, at[slots], last_at)
+        slots = real.nonzero()[0]
+        if len(slots) != len(at):
+            at, size, tag_code = at[slots], size[slots], tag_code[slots]
+        yield from _order(file, slots, at, last_at)
         if len(slots):
-            last_at = int(at[slots[-1]])
-        expired = slots[at[slots] < log_start]
+            last_at = int(at[-1])
+        expired = slots[at < log_start]
         if len(expired):
             said = f"{len(expired)} units lead to messages before {log_start}, where the commit log begins"
             span = int(expired[0]) * WIDTH, (int(expired[-1]) + 1) * WIDTH
             yield finding("KXR121", file.path, said, span=span, slot=int(expired[0]), found=len(expired))
-            slots = slots[at[slots] >= log_start]
-        yield QueueUnits(
-            topic, queue_id, file.path, slots, slots + base // WIDTH, at[slots], size[slots], tag_code[slots]
-        )
+            kept = at >= log_start
+            slots, at, size, tag_code = slots[kept], at[kept], size[kept], tag_code[kept]
+        queue_offset = slots + base // WIDTH if base else slots
+        yield QueueUnits(topic, queue_id, file.path, slots, queue_offset, at, size, tag_code)
 
 
 def _span(slot: int) -> tuple[int, int]:
@@ -93,7 +105,7 @@ def _hole(file: StoreFile, first: int, count: int, message: str) -> Finding:
 
 def _holes(file: StoreFile, valid: npt.NDArray[np.bool_]) -> Iterator[Finding]:
     """One finding a run of units that are none."""
-    bad = np.flatnonzero(~valid)
+    bad = (~valid).nonzero()[0]
     if len(bad):
         for run in np.split(bad, np.flatnonzero(np.diff(bad) > 1) + 1):
             first, count = int(run[0]), len(run)
@@ -102,10 +114,10 @@ def _holes(file: StoreFile, valid: npt.NDArray[np.bool_]) -> Iterator[Finding]:
 
 
 def _order(file: StoreFile, slots: Ints, at: Ints, before: int) -> Iterator[Finding]:
-    earlier = np.concatenate([np.array([before], np.int64), at[:-1]]) if len(at) else at
-    for i in np.flatnonzero(at <= earlier).tolist():
-        slot = int(slots[i])
-        said = f"it points to {int(at[i])}, the unit before it to {int(earlier[i])}"
-        yield finding(
-            "KXR114", file.path, said, span=_span(slot), slot=slot, expected=f"> {int(earlier[i])}", found=int(at[i])
-        )
+    backwards = ((at[1:] <= at[:-1]).nonzero()[0] + 1).tolist()
+    if len(at) and at[0] <= before:
+        backwards.insert(0, 0)
+    for i in backwards:
+        slot, earlier = int(slots[i]), int(at[i - 1]) if i else before
+        said = f"it points to {int(at[i])}, the unit before it to {earlier}"
+        yield finding("KXR114", file.path, said, span=_span(slot), slot=slot, expected=f"> {earlier}", found=int(at[i]))

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from kidx.rocketmq.checks.units import Ints
+from kidx.formats.crc32 import crc32
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
+from kidx.rocketmq.checks.quiet_tags import tags_place
 from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, MAGIC_V2, MESSAGE_HEAD, STORE_V6
 from kidx.rocketmq.java import string_hash
 from kidx.rocketmq.messages import CRC_PROPERTY_BYTES
 
-Bytes = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from kidx.rocketmq.checks.units import Ints
+
+    Bytes = npt.NDArray[np.uint8]
+    Mask = npt.NDArray[np.bool_]
+
 _TAGS, _SEPARATOR = np.frombuffer(b"TAGS\x01", np.uint8), 2
 _PLACES_TRIED, _SHORT_TAG = 16, 24
 _CRC_PROPERTY = np.frombuffer(b"__CRC32#\x01", np.uint8)
 
 
-@dataclass
-class Parts:
+class Parts(NamedTuple):
     """Where the parts of messages lie in a window, one element a message. `whole`: their sizes add up."""
 
     start: Ints
@@ -89,7 +93,7 @@ def tag_hashes(data: Bytes, parts: Parts) -> Ints:
     for _ in range(_PLACES_TRIED):
         if not len(left):
             return hashes
-        place = _tags_place(bytes(data[parts.properties[left[0]] : end[left[0]]]))
+        place = tags_place(bytes(data[parts.properties[left[0]] : end[left[0]]]))
         if place is None:
             left = left[1:]
             continue
@@ -101,18 +105,10 @@ def tag_hashes(data: Bytes, parts: Parts) -> Ints:
         left = np.roll(_hash_short(data, at[fits] + len(_TAGS), end, left, fits, hashes), -1)
     for i in left.tolist():
         properties = bytes(data[parts.properties[i] : end[i]])
-        place = _tags_place(properties)
+        place = tags_place(properties)
         if place is not None:
             hashes[i] = _hash(properties[place + len(_TAGS) :].partition(b"\x02")[0])
     return hashes
-
-
-def _tags_place(properties: bytes) -> int | None:
-    """Where TAGS begins in a message's properties; None without."""
-    if properties.startswith(b"TAGS\x01"):
-        return 0
-    at = properties.find(b"\x02TAGS\x01")
-    return None if at < 0 else at + 1
 
 
 def _hash_short(data: Bytes, at: Ints, end: Ints, left: Ints, fits: Mask, hashes: Ints) -> Ints:
@@ -136,8 +132,6 @@ def _hash_short(data: Bytes, at: Ints, end: Ints, left: Ints, fits: Mask, hashes
 
 def wrong_bodies(data: Bytes, parts: Parts) -> Iterator[tuple[int, int]]:
     """(message, CRC found) of each message whose body has not the CRC it says."""
-    from fastcrc.crc32 import iso_hdlc as crc32  # twice as fast as zlib's on bodies of a kilobyte
-
     view = data.data
     bodies = zip(parts.body.tolist(), parts.body_end.tolist(), strict=True)
     found = np.array([crc32(view[begin:end]) for begin, end in bodies], np.int64) & 0x7FFFFFFF
@@ -157,7 +151,7 @@ def wrong_property_crcs(data: Bytes, parts: Parts) -> Iterator[tuple[int, int, i
         begin, at = int(parts.start[i]), int(tail[i])
         digits = bytes(view[at + len(_CRC_PROPERTY) : at + CRC_PROPERTY_BYTES - 1])
         stored = int(digits[::-1]) if digits.isdigit() else -1
-        found = zlib.crc32(view[begin:at]) & 0x7FFFFFFF
+        found = crc32(view[begin:at]) & 0x7FFFFFFF
         if stored != found:
             yield i, stored, found
 
