@@ -1,0 +1,34 @@
+"""The checkpoint: up to when a broker had flushed what."""
+
+from __future__ import annotations
+
+from kidx.rocketmq.files import OpenFiles
+from kidx.rocketmq.formats import CHECKPOINT
+from kidx.rocketmq.layout import StoreFile
+
+
+class Checkpoint:
+    """What the checkpoint file says; zeros where it is missing or short, as a broker takes it."""
+
+    physic_timestamp: int
+    logics_timestamp: int
+    index_timestamp: int
+    master_flushed_offset: int
+    confirm_offset: int
+    logics_offset: int
+
+    def __init__(self, opened: OpenFiles, file: StoreFile | None) -> None:
+        data = opened.get(file.path).read(0, CHECKPOINT.size) if file else b""
+        (
+            self.physic_timestamp,
+            self.logics_timestamp,
+            self.index_timestamp,
+            self.master_flushed_offset,
+            self.confirm_offset,
+            self.logics_offset,
+        ) = CHECKPOINT.struct.unpack(data.ljust(CHECKPOINT.size, b"\0"))
+
+    @property
+    def least_timestamp(self) -> int:
+        """4.x: three seconds before the earlier of commit log and queues (getMinTimestamp)."""
+        return max(0, min(self.physic_timestamp, self.logics_timestamp) - 3000)
