@@ -40,15 +40,19 @@ def record(
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """As Kafka's producers do; snappy in xerial's framing."""
+    """As Kafka's producers do; snappy in xerial's framing, lz4 in blocks that do not depend on each other."""
     if codec == 1:
         return gzip.compress(data, mtime=0)
     if codec == 2:
         blocks = [bytes(cramjam.snappy.compress_raw(data[at : at + 32768])) for at in range(0, len(data), 32768)]
         return b"\x82SNAPPY\0" + pack(">ii", 1, 1) + b"".join(pack(">i", len(b)) + b for b in blocks)
-    if codec:
-        return bytes((cramjam.lz4, cramjam.zstd)[codec - 3].compress(data))
-    return data
+    if codec == 3:
+        blocks = [
+            bytes(cramjam.lz4.compress_block(data[at : at + 65536], store_size=False))
+            for at in range(0, len(data), 65536)
+        ]
+        return b"\x04\x22\x4d\x18\x60\x40\x82" + b"".join(pack("<i", len(b)) + b for b in blocks) + bytes(4)
+    return bytes(cramjam.zstd.compress(data)) if codec else data
 
 
 def batch(

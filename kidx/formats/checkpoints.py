@@ -71,7 +71,7 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
         problems.append(Problem(1, f"the version is {lines[0]!r}, and only 0 exists"))
     rows = []
     for number, line in enumerate(lines[2:], 3):
-        fields = line.split()
+        fields = _fields(line)
         numbers = fields[1:] if width == 3 else fields
         if len(fields) == width and all(map(_is_integer, numbers)):
             rows.append((number, fields))
@@ -86,6 +86,14 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
 def _is_integer(field: str) -> bool:
     digits = field.removeprefix("-")
     return digits.isascii() and digits.isdigit() and len(digits) <= 19
+
+
+def _fields(line: str) -> list[str]:
+    """A line split at white space as Java's split("\\s+") does; str.split() knows more kinds of it."""
+    for space in "\t\x0b\f\r":
+        line = line.replace(space, " ")
+    first, *rest = line.split(" ")
+    return [first, *filter(None, rest)]
 
 
 def parse_properties(data: bytes) -> dict[str, str]:

@@ -18,6 +18,7 @@ MAX_INFLATED_BYTES = 64 << 20  # of one batch; a producer's is 1 MiB (max.reques
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
 _XERIAL_HEADER_BYTES = 16  # magic, version, compatible version
 _LZ4_MAGIC = 0x184D2204
+_LZ4_INDEPENDENT = 0x20  # of a frame's FLG byte; Lz4BlockInputStream throws where it is not set
 
 
 class DamagedPayload(WrongFormat):
@@ -57,6 +58,8 @@ def inflate_into(codec: int, data: bytes | memoryview, room: memoryview, *, magi
         if codec == ZSTD:
             return int(cramjam.zstd.decompress_into(data, room))
         if codec == LZ4:
+            if len(data) > 4 and not data[4] & _LZ4_INDEPENDENT:
+                raise DamagedPayload("lz4: its blocks depend on each other, which no reader of Kafka's takes")
             return int(cramjam.lz4.decompress_into(_mend_lz4_header(data) if magic == 0 else data, room))
         if codec == SNAPPY:
             return _inflate_snappy(data, room)

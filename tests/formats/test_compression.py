@@ -33,12 +33,18 @@ def test_gzip_members_one_after_another() -> None:
 
 def test_the_wrong_header_checksum_of_version_0() -> None:
     """KAFKA-3160: it was taken over the magic number, too."""
-    frame = bytearray(cramjam.lz4.compress(b"old" * 50))
+    frame = bytearray(compress(3, b"old" * 50))
     end = 6 + (8 if frame[4] & 8 else 0)
     frame[end] ^= 0x5A
     assert inflate(3, bytes(frame), magic=0) == b"old" * 50
     with pytest.raises(DamagedPayload):
         inflate(3, bytes(frame), magic=1)
+
+
+def test_lz4_blocks_that_depend_on_each_other_are_refused_as_kafka_does() -> None:
+    assert inflate(3, compress(3, bytes(200_000))) == bytes(200_000)
+    with pytest.raises(DamagedPayload, match="depend on each other"):
+        inflate(3, bytes(cramjam.lz4.compress(bytes(200_000))))
 
 
 @pytest.mark.parametrize("codec", CODECS)
