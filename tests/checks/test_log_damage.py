@@ -201,7 +201,7 @@ def test_transaction_indexes_are_held_against_the_markers(copy: Copy) -> None:
     ):
         damage.set_entry(index, 1, version, *values)
         found = grave(check(partition))
-        assert {(f.rule, f.slot) for f in found} in ({("KX402", 1)}, {("KX402", 1), ("KX401", None)})
+        assert {(f.rule, f.slot) for f in found} - {("KX401", None)} in ({("KX402", 1)}, {("KX117", 1)})
     index.unlink()
     assert rules(grave(check(partition))) == {"KX401"}
 

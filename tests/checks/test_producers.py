@@ -72,7 +72,7 @@ def test_a_snapshot_of_what_lies_before_the_log_is_held_against_the_one_before(c
     """Where the log was trimmed, a silent producer's state comes from snapshot to snapshot."""
     partition = copy("clean/plain-0")
     logs, snapshots = sorted(partition.glob("*.log")), sorted(partition.glob("*.snapshot"))
-    assert len(logs) == len(snapshots) == 2
+    assert len(logs) == len(snapshots) > 1
     for file in partition.glob(f"{logs[0].stem}.*"):
         file.unlink()
     silent = ProducerState(77, 3, 9, int(logs[1].stem) - 5, 2, 1_700_000_000_000, -1, -1)
@@ -87,6 +87,8 @@ def test_a_snapshot_of_what_lies_before_the_log_is_held_against_the_one_before(c
 
 def test_a_compacted_log_still_says_something_of_its_snapshots(tmp_path: Path) -> None:
     source = KAFKA_SETS[0] / "compaction/after/compacted-0"
+    if not source.is_dir():
+        pytest.skip("this set has no compacted partition")
     partition = Path(shutil.copytree(source, tmp_path / source.name))
     snapshot = sorted(partition.glob("*.snapshot"))[-1]
     producers = parse_snapshot(snapshot.read_bytes()).producers
