@@ -70,7 +70,7 @@ def test_what_a_broker_may_forget_is_no_contradiction(copy: Copy) -> None:
 
 def test_a_snapshot_of_what_lies_before_the_log_is_held_against_the_one_before(copy: Copy) -> None:
     """Where the log was trimmed, a silent producer's state comes from snapshot to snapshot."""
-    partition = copy("clean/plain-0")
+    partition = copy("clean/txn-0")
     logs, snapshots = sorted(partition.glob("*.log")), sorted(partition.glob("*.snapshot"))
     assert len(logs) == len(snapshots) > 1
     for file in partition.glob(f"{logs[0].stem}.*"):
