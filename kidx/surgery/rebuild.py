@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
 from kidx.evidence import must_exist, open_evidence, read_file
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, decode
 from kidx.formats.producer_snapshot import parse_snapshot
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
@@ -105,8 +105,7 @@ def rebuild(
         facts = read_facts(log, segment.base_offset, interval_bytes, _positions(segment), jobs)
         recovered = recover(facts, interval_bytes, transactions)
         size, log_changed = log.size, log.changed()
-    _refuse_overfull(log_path, OFFSET_INDEX, recovered.offset_index, max_index_size)
-    _refuse_overfull(log_path, TIME_INDEX, recovered.time_index, max_index_size)
+    _refuse_overfull(log_path, recovered, max_index_size)
     new = {OFFSET: recovered.offset_index, TIME: recovered.time_index}
     if recovered.transaction_index or TRANSACTION in segment.files:
         new[TRANSACTION] = recovered.transaction_index
@@ -142,14 +141,24 @@ def _breaks_off(recovered: Recovered, size: int) -> str:
     )
 
 
-def _refuse_overfull(log_path: str, index_format: IndexFormat, data: bytes, max_index_size: int) -> None:
-    """Raises Refused where there are more entries than an index of that size holds: recovery's appends fail there."""
-    entries, room = len(data) // index_format.size, max_index_size // index_format.size
-    if entries > room:
-        raise Refused(
-            f"{log_path}: its {index_format.name} would have {entries:,} entries, and {max_index_size} bytes hold "
-            f"{room:,}; a larger --index-interval-bytes makes fewer, a larger --max-index-size holds more"
+def _refuse_overfull(log_path: str, recovered: Recovered, max_index_size: int) -> None:
+    """Raises Refused where indexes of that size have too little room: LogSegment.recover fails there, too.
+
+    With its last offset entry it asks whether the time index, too, has a slot left beside the one kept for the roll.
+    """
+    offsets, times = len(recovered.offset_index) // OFFSET_INDEX.size, len(recovered.time_index) // TIME_INDEX.size
+    room, time_room = max_index_size // OFFSET_INDEX.size, max_index_size // TIME_INDEX.size
+    if offsets > room:
+        what = f"its {OFFSET_INDEX.name} would have {offsets:,} entries, and {max_index_size} bytes hold {room:,}"
+    elif times > time_room or (offsets and recovered.times_checked >= time_room - 1):
+        what = (
+            f"its {TIME_INDEX.name} would have {times:,} entries, and {max_index_size} bytes hold {time_room:,}, the "
+            "last kept for the roll"
         )
+    else:
+        return
+    larger = "a larger --index-interval-bytes makes fewer, a larger --max-index-size holds more"
+    raise Refused(f"{log_path}: {what}; a broker's recovery fails here; {larger}")
 
 
 def _positions(segment: Segment) -> Ints | None:

@@ -27,7 +27,8 @@ _NO_TIMESTAMP = -1
 class Recovered(NamedTuple):
     """The three indexes' bytes, and how far the log came: `batches` up to byte `valid_bytes`.
 
-    `broken` says why it ended there, None where that is the log's end.
+    `broken` says why it ended there, None where that is the log's end. `times_checked` is how many time entries there
+    are when recovery looks for the last time whether the time index has room, which it does before each but the last.
     """
 
     offset_index: bytes
@@ -36,6 +37,7 @@ class Recovered(NamedTuple):
     batches: int
     valid_bytes: int
     broken: str | None
+    times_checked: int
 
 
 def recover(facts: Iterable[BatchFacts], interval_bytes: int, transactions: RecoveredTransactions) -> Recovered:
@@ -54,9 +56,8 @@ def recover(facts: Iterable[BatchFacts], interval_bytes: int, transactions: Reco
             break
         transactions.add(some.events)
     entries.close()
-    return Recovered(
-        entries.offset_index(), entries.time_index(), transactions.index_bytes(), batches, valid_bytes, broken
-    )
+    made = entries.offset_index(), entries.time_index(), transactions.index_bytes()
+    return Recovered(*made, batches, valid_bytes, broken, entries.times_checked)
 
 
 class _Entries:
@@ -71,6 +72,7 @@ class _Entries:
         self._last_offset = -1  # that of the last offset entry
         self._max = (_NO_TIMESTAMP, 0)  # largest timestamp so far, and its batch's last offset
         self._last_time = _NO_TIMESTAMP  # timestamp of the last time entry
+        self.times_checked = 0
         self._offsets: list[npt.NDArray[np.void]] = []
         self._times: list[npt.NDArray[np.void]] = []
 
@@ -84,7 +86,9 @@ class _Entries:
             position, last_offset = batches.position[at], batches.relative_last_offset[at]
             self._last_indexed, self._last_offset = int(position[-1]), int(last_offset[-1])
             self._offsets.append(_packed(OFFSET_INDEX.dtype, last_offset, position))
-            self._add_times(*self._largest_up_to(at, batches))
+            before = sum(map(len, self._times))
+            new = self._add_times(*self._largest_up_to(at, batches))
+            self.times_checked = before + int(np.count_nonzero(new[:-1]))
         if rows:
             timestamp, offset = self._largest_up_to(np.array([rows - 1]), batches)
             self._max = (int(timestamp[0]), int(offset[0]))
@@ -108,13 +112,14 @@ class _Entries:
         offset = np.where(largest > before, batches.relative_last_offset[first_with_it], np.int32(offset_before))
         return np.maximum(largest, before), offset
 
-    def _add_times(self, timestamp: Ints, offset: npt.NDArray[np.int32]) -> None:
-        """TimeIndex.maybeAppend: an entry only where the timestamp is larger than the last entry's."""
+    def _add_times(self, timestamp: Ints, offset: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """TimeIndex.maybeAppend: an entry only where the timestamp is larger than the last entry's; where those are."""
         new = np.diff(timestamp, prepend=self._last_time) > 0
         if new.any():
             timestamp, offset = timestamp[new], offset[new]
             self._last_time = int(timestamp[-1])
             self._times.append(_packed(TIME_INDEX.dtype, timestamp, offset))
+        return new
 
     def close(self) -> None:
         """The time index's last entry: the largest timestamp, if it has none as large yet."""

@@ -62,12 +62,13 @@ def test_entries_are_those_of_one_batch_after_another(
 ) -> None:
     """Against recovery as Kafka's code reads, however the batches are cut into facts."""
     position, last_indexed, largest = 0, 0, (-1, 0)
-    offsets, times = [], []
+    offsets, times, checked = [], [], 0
     for row, (size, timestamp) in enumerate(batches):
         if timestamp > largest[0]:
             largest = (timestamp, row)
         if position - last_indexed > interval:
             offsets.append((row, position))
+            checked = len(times)
             times += [largest] if largest[0] > (times[-1][0] if times else -1) else []
             last_indexed = position
         position += size
@@ -77,6 +78,7 @@ def test_entries_are_those_of_one_batch_after_another(
     recovered = recover(facts, interval, RecoveredTransactions(dict))
     assert list(OFFSET_INDEX.struct.iter_unpack(recovered.offset_index)) == offsets
     assert list(TIME_INDEX.struct.iter_unpack(recovered.time_index)) == times
+    assert recovered.times_checked == checked
 
 
 def facts_of(batches: list[tuple[int, int]], start: int, end: int, interval: int) -> BatchFacts:
@@ -169,6 +171,17 @@ def test_more_entries_than_the_index_may_have(segment: Path) -> None:
     (target,) = targets_of(str(segment))
     with pytest.raises(Refused, match="offset index would have"):
         rebuild(target, 0, max_index_size=24)
+
+
+def test_a_time_index_whose_last_slot_recovery_may_not_use(segment: Path) -> None:
+    """A broker with indexes so small does not start after a crash: "Attempt to append to a full time index"."""
+    (target,) = targets_of(str(segment))
+    recovered = rebuild(target, 512).recovered
+    assert recovered.times_checked == len(recovered.time_index) // 12 - 2  # one when it checks, one at the end
+    size = 12 * (recovered.times_checked + 2)
+    assert rebuild(target, 512, max_index_size=size).recovered == recovered
+    with pytest.raises(Refused, match=r"time index would have .* last kept for the roll; a broker's recovery fails"):
+        rebuild(target, 512, max_index_size=size - 1)
 
 
 def test_damaged_or_missing_indexes_do_no_harm(segment: Path) -> None:
