@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -99,8 +100,11 @@ def class_path(version: str = KAFKA, *sources: Path) -> str:
 class Program:
     """A Java program of ours that answers lines: `ask` sends fields between tabs and gives the answer's fields."""
 
-    def __init__(self, source: Path, *args: str, version: str = KAFKA) -> None:
-        command = [*_JAVA, "-cp", class_path(version, source), source.stem, *args]
+    def __init__(
+        self, source: Path, *args: str, version: str = KAFKA, jars: str = "", options: Sequence[str] = ()
+    ) -> None:
+        """`jars` is the class path, with the program's own class; without it, Kafka's of that version."""
+        command = [*_JAVA, *options, "-cp", jars or class_path(version, source), source.stem, *args]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

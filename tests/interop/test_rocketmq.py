@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,38 +16,27 @@ from kidx.rocketmq.pull import pull
 from kidx.rocketmq.queues import ConsumeQueue
 from kidx.rocketmq.store import DoesNotLoad, Store
 from kidx.rocketmq.time_search import Search
-from tests.interop.lab import compiled, fetch
+from tests.interop.lab import Program
+from tests.interop.rocketmq_lab import rocketmq
 from tests.rocketmq.cases import SETS, lay_out
 
 pytestmark = pytest.mark.interop
-SOURCE = Path(__file__).with_name("RocketmqStore.java")
-_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
-<version>1</version><dependencies><dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-store</artifactId>
-<version>{version}</version></dependency></dependencies></project>"""
-_OPENED = ("java.base/sun.nio.ch", "java.base/java.nio", "java.base/jdk.internal.ref")
 RATIO = 40  # accessMessageInMemoryMaxRatio
 
 
-def class_path(version: str) -> str:
-    """The store's jars of a version, and our program compiled against them."""
-    return compiled(fetch(f"rocketmq-{version}", _POM.format(version=version)), SOURCE)
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Program]]:
+    """The real store's program of a version, started once."""
+    started: dict[str, Program] = {}
 
+    def of(version: str) -> Program:
+        if version not in started:
+            started[version] = rocketmq(version, tmp_path_factory.mktemp("home"))
+        return started[version]
 
-def ask(version: str, store: Path, questions: list[str]) -> list[str]:
-    """The real store's answers about a copy of `store`; the first is the machine's memory."""
-    copy = store.parent / "asked"
-    shutil.copytree(store, copy)
-    opens = [f"--add-{kind}={package}=ALL-UNNAMED" for package in _OPENED for kind in ("opens", "exports")]
-    command = ["java", "-Xmx512m", *opens, f"-Duser.home={store.parent}", "-cp", class_path(version), SOURCE.stem]
-    done = subprocess.run(
-        [*command, copy, store.parent / "store.properties"],
-        input="".join(q + "\n" for q in questions),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    return done.stdout.splitlines()
+    yield of
+    for program in started.values():
+        program.close()
 
 
 def damage(store: Path, chance: random.Random) -> None:
@@ -69,7 +58,9 @@ def damage(store: Path, chance: random.Random) -> None:
 @pytest.mark.parametrize("fixtures", SETS, ids=lambda p: p.name)
 @pytest.mark.parametrize("case", ["duplicates", "preblank", "expired_files", "unclean_cq_behind"])
 @pytest.mark.parametrize("seed", range(2))
-def test_answers_about_damaged_stores(fixtures: Path, case: str, seed: int, tmp_path: Path) -> None:
+def test_answers_about_damaged_stores(
+    programs: Callable[[str], Program], fixtures: Path, case: str, seed: int, tmp_path: Path
+) -> None:
     version = fixtures.name.removeprefix("rocketmq-")
     store = lay_out(fixtures / case, tmp_path)
     names = sorted((p.parent.name, int(p.name)) for p in (store / "consumequeue").glob("*/*"))
@@ -79,12 +70,16 @@ def test_answers_about_damaged_stores(fixtures: Path, case: str, seed: int, tmp_
     boundaries = ("-",) if version.startswith("4") else ("LOWER", "UPPER")
     questions = []
     for topic, queue_id in names:
-        questions += [f"range\t{topic}\t{queue_id}", *(f"pull\t{topic}\t{queue_id}\t{n}\t9" for n in (0, 7, 40))]
+        questions += [
+            f"range\t{topic}\t{queue_id}",
+            *(f"pull\t{topic}\t{queue_id}\t{n}\t9\t-\t{RATIO}" for n in (0, 7, 40)),
+        ]
         for time in chance.sample(times, 12):
             questions += [f"time\t{topic}\t{queue_id}\t{time + 1}\t{b}" for b in boundaries]
-    physical, *answers = ask(version, store, questions)
-    memory = int(int(physical) * (RATIO / 100.0))
-    config = str(store.parent / "store.properties")
+    program, config = programs(version), str(store.parent / "store.properties")
+    memory = int(int(program.ask("memory")[0]) * (RATIO / 100.0))
+    program.ask("open", shutil.copytree(store, tmp_path / "asked"), config)
+    answers = ["\t".join(program.ask(*question.split("\t"))) for question in questions]
     try:
         loaded = open_store(str(store), config=config, version=version)
         loaded.check_loads()

@@ -48,7 +48,7 @@ def aborted(case: Case) -> None:
         entries = rows("dump", path)
         if not entries:
             continue
-        end = max(row["last_stable_offset"] for row in entries) + 50
+        end = max(row["last_offset"] for row in entries) + 50
         starts = [case.chance.randrange(base, end) for _ in range(_FETCHES)]
         fetches = [(start, case.chance.randrange(start, end + 1)) for start in starts]
         said = case.kafka.ask("aborted", theirs, base, *(f"{a}:{b}" for a, b in fetches))[0].split(" ")

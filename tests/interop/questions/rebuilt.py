@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from tests.interop.questions import Case, run
 
 _INDEXES = (".index", ".timeindex", ".txnindex")
+_ROOM = 10485760
 
 
 def rebuilt(case: Case) -> None:
-    """Each segment alone, from its log and the snapshot at its start, at the topic's interval and at another."""
-    topic, _, number = case.partition.name.rpartition("-")
-    for interval in sorted({case.interval, case.chance.choice((0, 100, 700, 4096))}):
-        ours = case.scratch / f"rebuilt-{interval}"
-        ran = run("rebuild", case.partition, "--output", ours, "--index-interval-bytes", interval)
-        case.ledger.compare("rebuild.status", ("rebuild", case.partition), (ran.status, ran.err.decode()), (0, ""))
+    """Each segment alone, from its log and the snapshot at its start: as the topic has it, and in small indexes."""
+    small = case.chance.choice((24, 36, 60, 120, 400))
+    for interval, index_bytes in ((case.interval, _ROOM), (case.chance.choice((0, 100, 700)), small)):
+        ours = case.scratch / f"rebuilt-{index_bytes}"
+        sizes = ("--index-interval-bytes", interval, "--max-index-size", index_bytes)
+        ran = run("rebuild", case.partition, "--output", ours, *sizes)
+        refused = 0
         for log, _, base in case.files(".log"):
-            theirs = case.scratch / f"recovered-{interval}" / log.stem
-            theirs.mkdir(parents=True)
-            for path in (log, log.with_suffix(".snapshot")):
-                if path.exists():
-                    shutil.copy(path, theirs)
-            (truncated,) = case.kafka.ask("recover", theirs, base, interval, 10485760, topic, number)
-            case.ledger.compare("rebuild.truncated", ("recover", log), 0, int(truncated))
+            theirs = _recovered(case, log, base, interval, index_bytes)
+            refused += theirs is None
             for suffix in _INDEXES:
-                mine, other = ours / case.partition.name / (log.stem + suffix), theirs / (log.stem + suffix)
-                asked = ("rebuild", "--index-interval-bytes", interval, log.with_suffix(suffix))
-                case.ledger.compare("rebuild", asked, _bytes(mine), _bytes(other))
+                mine = ours / case.partition.name / (log.stem + suffix)
+                asked = ("rebuild", *sizes, log.with_suffix(suffix))
+                case.ledger.compare(
+                    "rebuild", asked, _bytes(mine), "" if theirs is None else _bytes(theirs / mine.name)
+                )
+        case.ledger.compare("rebuild.refused", ("rebuild", case.partition, *sizes), ran.status == 3, refused > 0)
 
 
-def _bytes(path) -> str:
-    """A file's bytes; a transaction index that is not there is one without entries."""
+def _recovered(case: Case, log: Path, base: int, interval: int, index_bytes: int) -> Path | None:
+    """A directory with the segment as Kafka recovers it; None where that fails, for an index is too small."""
+    topic, _, number = case.partition.name.rpartition("-")
+    directory = case.scratch / f"recovered-{index_bytes}" / log.stem
+    directory.mkdir(parents=True)
+    for path in (log, log.with_suffix(".snapshot")):
+        if path.exists():
+            shutil.copy(path, directory)
+    try:
+        (truncated,) = case.kafka.ask("recover", directory, base, interval, index_bytes, topic, number)
+    except RuntimeError as e:
+        assert "full" in str(e), (log, e)
+        return None
+    case.ledger.compare("rebuild.truncated", ("recover", log), 0, int(truncated))
+    return directory
+
+
+def _bytes(path: Path) -> str:
+    """A file's bytes; an index that is not there is one without entries."""
     return path.read_bytes().hex() if path.exists() else ""
