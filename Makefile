@@ -11,7 +11,7 @@ READY := $(VENV)/.kidx-ready-$(EXTRAS)
 FIXTURES := fixtures/kafka-4.3.1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench man docs refresh interop dist clean
+.PHONY: help setup demo test lint bench man docs screens refresh interop dist clean
 
 help: ## say what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -51,7 +51,10 @@ man: $(READY) ## write man/ anew from the commands
 docs: $(READY) ## write the generated pages of docs/ anew
 	$(BIN)/python docs/make_pages.py
 
-refresh: $(READY) man docs ## rewrite everything that is kept as generated: man/, docs/, transcripts, README's quotations
+screens: $(READY) ## draw the pictures of terminals in docs/pictures anew
+	$(BIN)/python docs/make_screens.py
+
+refresh: $(READY) man docs screens ## rewrite what is kept as generated: man/, docs/, pictures of terminals, transcripts, quotations
 	$(BIN)/python -m pytest -q tests/transcripts tests/test_schemas.py --refresh
 
 interop: $(READY) ## run the tests that ask a real Kafka and RocketMQ; needs java, mvn and the network

@@ -40,6 +40,13 @@ def test_derived_pages_are_fresh() -> None:
     assert stale == [], "`make docs` writes them anew"
 
 
+def test_pictures_of_terminals_say_what_is_printed_now() -> None:
+    make = run("make_screens.py")
+    for name in make["SCREENS"]:  # type: ignore[attr-defined]
+        kept = (ROOT / f"docs/pictures/screen-{name}.svg").read_text()
+        assert make["words_of"](kept) == make["words_seen"](name), "`make screens` draws them anew"  # type: ignore[operator]
+
+
 def test_readme_has_every_exit_status_and_variable() -> None:
     for status, meaning in MEANINGS.items():
         assert f"| {status} | {meaning} |" in README
