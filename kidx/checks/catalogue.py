@@ -595,6 +595,20 @@ _STATE = (
         "looked at, for there batches are missing rightly.",
         "compare with a replica (`kidx diff`)",
     ),
+    Rule(
+        "KX409",
+        "outside-transaction",
+        ERROR,
+        "A producer wrote outside its transaction while that was open",
+        "Recovery throws InvalidTxnStateException at this batch, and so does a start that replays it because no later "
+        "producer snapshot is there: the log is not loaded. A start after a clean stop does not look.",
+        "A leader refuses such a batch, so none stands in a log as a broker wrote it. Either the batch's transactional "
+        "bit is wrong, or that of the batch that seems to begin the transaction (both under a CRC that holds, so "
+        "something wrote it that way), or the producer snapshot at the log's start claims a transaction that was not "
+        "open. Is it the snapshot (the finding names a transaction from before the log's first segment), delete it "
+        "while the broker is stopped.",
+        "compare with a replica (`kidx diff`)",
+    ),
 )
 
 _BESIDE = (

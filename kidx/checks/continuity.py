@@ -1,4 +1,4 @@
-"""Offsets that are missing inside logs and between segments of a partition that was not compacted."""
+"""Offsets that are missing: in logs and between segments of a partition that was not compacted, in KRaft snapshots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kidx.checks.making import bounded, finding
 from kidx.checks.segment import SegmentChecked
 from kidx.checks.stretch import Gap
 from kidx.findings import Finding
-from kidx.logdir.names import LOG
+from kidx.logdir.names import LOG, METADATA_SNAPSHOT
 
 
 def missing_offsets(living: Iterable[SegmentChecked]) -> Iterator[Finding]:
@@ -34,6 +34,18 @@ def missing_offsets(living: Iterable[SegmentChecked]) -> Iterator[Finding]:
         yield from bounded(_missing(path, gap) for gap in gaps)
         end = base if log.last_offset is None else log.last_offset + 1
         before = end if log.whole and max(not_believed, default=-1) <= log.last_position else None
+
+
+def missing_in_snapshots(segments: Iterable[SegmentChecked]) -> Iterator[Finding]:
+    """Findings about KRaft's snapshots, whose records are numbered from 0 without a gap."""
+    for checked in segments:
+        log, file = checked.log, checked.segment.file(METADATA_SNAPSHOT)
+        if log is None or file is None:
+            continue
+        gaps = list(log.gaps)
+        if log.first_offset and 0 not in log.not_believed:
+            gaps.insert(0, Gap(0, 0, log.first_offset - 1))
+        yield from bounded(_missing(file.path, gap) for gap in gaps)
 
 
 def _missing(path: str, gap: Gap) -> Finding:

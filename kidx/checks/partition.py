@@ -14,7 +14,7 @@ from operator import index, itemgetter
 
 from kidx.checks.account import Checked
 from kidx.checks.beside import TEXT_KINDS, check_text_file
-from kidx.checks.continuity import missing_offsets
+from kidx.checks.continuity import missing_in_snapshots, missing_offsets
 from kidx.checks.history import check_history
 from kidx.checks.making import bounded, finding
 from kidx.checks.options import DEEP, Options
@@ -245,6 +245,7 @@ class _PartitionCheck:
         return [s for s in self.segments if not s.segment.state and LOG in s.segment.files]
 
     def _between_segments(self) -> None:
+        self.done.findings += missing_in_snapshots(self.segments)
         if not self.compacted:
             self.done.findings += missing_offsets(self._living())
             self.done.findings += self._producers.broken_sequences()

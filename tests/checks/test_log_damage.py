@@ -21,7 +21,7 @@ from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
 from tests import damage
-from tests.checks.conftest import check, grave, rules
+from tests.checks.conftest import NEWEST, check, grave, rules
 from tests.support import FIXTURES, KAFKA_SETS
 
 Copy = Callable[[str], Path]
@@ -410,3 +410,13 @@ def test_an_old_compressed_message_that_cannot_be_inflated_is_no_gap(tmp_path: P
     crc = zlib.crc32(data[victim.position + 16 : victim.next_position])
     log.write_bytes(data[: victim.position + 12] + crc.to_bytes(4, "big") + data[victim.position + 16 :])
     assert [(f.rule, f.byte_start) for f in grave(check(partition, level=level))] == [("KX308", victim.position)]
+
+
+def test_a_kraft_snapshot_without_its_first_batch_or_one_inside(tmp_path: Path) -> None:
+    source = next((NEWEST / "clean/__cluster_metadata-0").glob("*.checkpoint"))
+    for at in (0, 1):
+        snapshot = Path(shutil.copy(source, tmp_path / source.name))
+        batch = batches(snapshot)[at]
+        cut_out(snapshot, batch)
+        (one,) = grave(check(snapshot))
+        assert (one.rule, one.expected, one.found) == ("KX306", batch.base_offset, batch.last_offset + 1)

@@ -1,0 +1,53 @@
+"""Batches outside an open transaction: what stops a broker's recovery (asked of it in tests/interop)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kidx.findings import ERROR, Finding
+from kidx.formats.batches import TRANSACTIONAL_BIT
+from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
+from tests import damage
+from tests.checks.conftest import check, grave, rules
+from tests.checks.test_log_damage import batches, header
+
+Copy = Callable[[str], Path]
+
+
+def outside(partition: Path) -> list[Finding]:
+    return [f for f in check(partition).findings if f.rule == "KX409"]
+
+
+def test_a_transactional_bit_makes_what_follows_stand_outside(copy: Copy) -> None:
+    log = sorted(copy("clean/plain-0").glob("*.log"))[-1]
+    batch = next(b for b in batches(log) if b.producer_id >= 0)
+    header(attributes=batch.attributes | TRANSACTIONAL_BIT)(log, batch)
+    (one,) = outside(log.parent)
+    assert one.severity == ERROR
+    after = next(b for b in batches(log)[1:] if b.producer_id == batch.producer_id and b.position > batch.position)
+    assert one.byte_start == after.position
+    assert f"since offset {batch.base_offset}" in one.message
+    header(attributes=after.attributes | TRANSACTIONAL_BIT)(log, after)
+    (one,) = outside(log.parent)
+    assert one.byte_start is not None and one.byte_start > after.position
+
+
+def test_a_snapshot_that_opens_a_transaction(copy: Copy) -> None:
+    partition = copy("clean/plain-0")
+    first, *_, last = sorted(partition.glob("*.log"))
+    for file in partition.glob(f"{first.stem}.*"):
+        file.unlink()
+    snapshot = last.with_suffix(".snapshot")
+    producers = [p._replace(current_txn_first_offset=3) for p in parse_snapshot(snapshot.read_bytes()).producers]
+    snapshot.write_bytes(snapshot_bytes(producers))
+    assert "KX409" in rules(grave(check(partition)))
+
+
+def test_a_damaged_batch_proves_nothing(copy: Copy) -> None:
+    log = sorted(copy("clean/plain-0").glob("*.log"))[-1]
+    first, *others = batches(log)
+    header(attributes=first.attributes | TRANSACTIONAL_BIT)(log, first)
+    for batch in others:
+        damage.flip_byte(log, batch.position + 17)
+    assert rules(grave(check(log.parent))) == {"KX301"}
