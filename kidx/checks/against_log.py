@@ -11,7 +11,6 @@ from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.light_typing import TYPE_CHECKING
-from kidx.segments.records import read_records
 from kidx.segments.walk import walk
 
 if TYPE_CHECKING:
@@ -149,9 +148,10 @@ class TimeEntries:
         before = np.maximum.accumulate(np.concatenate(([max_before], largest)))[rows]
         wrong = inside & ((largest[rows] != timestamps) | (before >= timestamps))
         within = inside & ~wrong & (offsets != window.last_offset[rows])
-        batches = list(window.batches()) if within.any() else []
         for at in np.nonzero(within)[0].tolist():
-            records = read_records(log, batches[int(rows[at])]).records
+            from kidx.segments.records import read_records  # here, for next to no index has such entries
+
+            records = read_records(log, window.batch(int(rows[at]))).records
             first = next((r.offset for r in records if r.timestamp >= timestamps[at]), None)
             wrong[at] = bool(records) and first != int(offsets[at])
         for at in np.nonzero(wrong)[0].tolist():

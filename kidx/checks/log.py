@@ -9,11 +9,12 @@ from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.making import finding
 from kidx.checks.producers import Producers
 from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, TransactionEvent
-from kidx.checks.stretch_check import StretchCheck
+from kidx.checks.stretch_check import check_stretch
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.forks import run_forked
 from kidx.segments.resume import parts, resume
+from kidx.segments.scan import spare_page_cache
 from kidx.segments.walk import END, PREALLOCATED, TORN
 
 _WORTH_FORKING_BYTES = 24 << 20  # below that a fork costs more than it saves
@@ -103,6 +104,7 @@ def _stretches(
     start, broken, places = 0, False, 0
     if jobs > 1 and log.size >= _WORTH_FORKING_BYTES and offsets is not None:
         ranges = parts(log, offsets.positions, jobs)
+        spare_page_cache(log)
         found = dict(run_forked(check, ranges, jobs)) if len(ranges) > 1 else {}
         for piece in ranges[:-1]:  # the last one is looked at below, as a log of one piece is
             stretch = found.get(piece)
@@ -147,7 +149,7 @@ def _check_range(
     times: TimeEntries | None,
     piece: tuple[int, int],
 ) -> Stretch:
-    return StretchCheck(log, facts, offsets, times, *piece).run()
+    return check_stretch(log, facts, offsets, times, *piece)
 
 
 def _ending(log: Evidence, stretch: Stretch, done: LogChecked) -> Iterator[Finding]:

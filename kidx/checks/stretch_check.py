@@ -1,229 +1,57 @@
-"""Checking one stretch of a log, from a batch boundary to another: every batch, and the index entries met."""
+"""Checking one stretch of a log, from a batch boundary to another: window by window, with as little ado as it needs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
-from kidx.checks.batch_epochs import check_epochs
-from kidx.checks.batch_headers import impossible, of_batch, wrong_crcs, wrong_fields
-from kidx.checks.making import MAX_FINDINGS_OF_A_RULE
 from kidx.checks.quiet import pass_quietly
-from kidx.checks.stretch import Gap, LogFacts, Named, Stretch
-from kidx.checks.transaction_events import TransactionEvents
+from kidx.checks.stretch import LogFacts, Stretch
 from kidx.evidence import Evidence
-from kidx.findings import Finding
-from kidx.formats.batches import DELETE_HORIZON_BIT
 from kidx.light_typing import TYPE_CHECKING
-from kidx.segments.records import read_records
 from kidx.segments.scan import scan
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from kidx.segments.record_blocks import RecordDecoder
+    from kidx.checks.window_check import WindowCheck
     from kidx.segments.windows import Window
 
-    Ints = npt.NDArray[np.int64]
-    Bools = npt.NDArray[np.bool_]
-
-_MOST_FINDINGS = 20 * MAX_FINDINGS_OF_A_RULE
 _FEW_BATCHES = 64  # in a window: below that, arrays take longer than lists do
 
 
-class StretchCheck:
-    """Checks one stretch. `run()` does it; the methods are the checks, one a matter, each over a whole window."""
+def check_stretch(
+    log: Evidence,
+    facts: LogFacts,
+    offsets: OffsetEntries | None,
+    times: TimeEntries | None,
+    start: int,
+    end: int | None,
+) -> Stretch:
+    """Scan and check. Raises CannotRead and its children."""
+    seen = Stretch(start, facts)
+    thorough: WindowCheck | None = None
+    windows = scan(log, offsets.positions if offsets else None, start=start, end=end, hold=facts.deep)
+    for window in windows:
+        if not (thorough and thorough.after_bad) and _passes_quietly(window, facts, seen, offsets, times):
+            continue
+        if thorough is None:
+            from kidx.checks.window_check import WindowCheck  # in a healthy log of large batches it is not needed
 
-    def __init__(
-        self,
-        log: Evidence,
-        facts: LogFacts,
-        offsets: OffsetEntries | None,
-        times: TimeEntries | None,
-        start: int,
-        end: int | None,
-    ) -> None:
-        self.log, self.facts, self.offsets, self.times = log, facts, offsets, times
-        self.end = end
-        self.seen = Stretch(start, facts)
-        self._events = TransactionEvents(log)
-        self._decoder: RecordDecoder | None = None
-        self._after_bad = False  # the batch before has a wrong CRC, so that its last offset is not to be believed
-
-    def run(self) -> Stretch:
-        """Scan and check. Raises CannotRead and its children."""
-        positions = self.offsets.positions if self.offsets else None
-        windows = scan(self.log, positions, start=self.seen.start, end=self.end, hold=self.facts.deep)
-        for window in windows:
-            if self._after_bad or not self._passes_quietly(window):
-                self._window(window)
-        self.seen.position = windows.position
-        if windows.ending is not None:
-            self.seen.ending, self.seen.ending_why = windows.ending.kind, windows.ending.why
-        if self.times is not None:
-            self.seen.times_met, self.seen.first_time_met = self.times.met, self.times.first_met
-        return self.seen
-
-    def _passes_quietly(self, window: Window) -> bool:
-        """Whether there is nothing to tell of a window; said with arrays where numpy is there, or came with it."""
-        if window.plain and ("numpy" not in sys.modules or len(window) < _FEW_BATCHES):
-            return pass_quietly(window, self.facts, self.seen, self.offsets, self.times)
-        from kidx.checks import quiet_arrays
-
-        return quiet_arrays.pass_quietly(window, self.facts, self.seen, self.offsets, self.times)
-
-    def _window(self, window: Window) -> None:
-        import numpy as np
-
-        seen = self.seen
-        good: Bools = np.ones(len(window), bool)
-        if window.bad_crc:
-            good[window.bad_crc] = False
-        first_offsets, known = self._first_offsets(window, good)
-        self._add(wrong_crcs(self.log.path, window))
-        self._add(wrong_fields(self.log.path, self.facts, window, good, first_offsets))
-        seen.compacted |= _compacted(window, good)
-        sound = good & known & ~impossible(window)
-        self._offsets_follow(window, sound, first_offsets)
-        self._add(check_epochs(self.log.path, self.facts, seen, window, good))
-        events = list(self._events.of(window, sound))
-        seen.events += events
-        seen.producers.take(window, sound, events)
-        self._add(self._events.unknown(window))
-        self._named(window, good, first_offsets)
-        if self.offsets is not None:
-            self._add(self.offsets.meet(self.log, window))
-        if self.times is not None and good.all():
-            self._add(self.times.meet(self.log, window, first_offsets, seen.max_timestamp))
-        elif self.times is not None:  # a damaged batch's timestamp proves nothing about an entry
-            low, high = np.searchsorted(
-                self.times.offsets, [first_offsets.min(), window.last_offset.max() + 1]
-            ).tolist()
-            self.times.met[low:high] = b"\1" * (high - low)
-        self._timestamps(window, good)
-        if self.facts.deep:
-            self._add(self._records(window, good))
-        seen.batches += len(window)
-
-    def _add(self, findings: Iterable[Finding]) -> None:
-        """Keep findings, within bounds: whoever counts them sees that there are more than may be told."""
-        for one in findings:
-            if len(self.seen.findings) < _MOST_FINDINGS:
-                self.seen.findings.append(one)
-
-    def _first_offsets(self, window: Window, good: Bools) -> tuple[Ints, Bools]:
-        """Each batch's first offset, and whether it is known; a compressed v0 or v1 message tells it when inflated."""
-        import numpy as np
-
-        known: Bools = np.ones(len(window), bool)
-        wrapped = (window.column("magic") < 2) & (window.codec > 0)
-        if not wrapped.any():
-            return window.column("base_offset"), known
-        first = window.column("base_offset").copy()
-        for row, batch in enumerate(window.batches()):
-            if wrapped[row] and good[row]:
-                records, damage = read_records(self.log, batch)
-                if damage is None and records:
-                    first[row] = records[0].offset
-                else:
-                    known[row] = False
-                if damage is not None and not damage.limit and not self.facts.deep:
-                    self._add([of_batch(self.log.path, "KX308", window, row, damage.why, found=damage.kind)])
-        return np.minimum(first, window.column("base_offset")), known
-
-    def _offsets_follow(self, window: Window, good: Bools, first_offsets: Ints) -> None:
-        """Each batch's first offset follows the last offset before it; damaged batches count for nothing."""
-        import numpy as np
-
-        seen = self.seen
-        rows = np.nonzero(good)[0]
-        if not len(rows):
-            self._after_bad = True
-            return
-        first, last = first_offsets[rows], window.last_offset[rows]
-        before = np.empty_like(last)
-        before[1:] = last[:-1]
-        before[0] = seen.last_offset if seen.last_offset is not None else int(first[0]) - 1
-        trusted = np.ones(len(rows), bool)
-        trusted[1:] = np.diff(rows) == 1
-        trusted[0] = rows[0] == 0 and not self._after_bad
-        steps = first - before
-        for at in np.nonzero(steps < 1)[0].tolist():
-            row = int(rows[at])
-            self._add(
-                iter(
-                    [
-                        of_batch(
-                            self.log.path,
-                            "KX305",
-                            window,
-                            row,
-                            f"it begins with offset {first[at]}, but offset {before[at]} came before it",
-                            expected=int(before[at]) + 1,
-                            found=int(first[at]),
-                        )
-                    ]
-                )
-            )
-        for at in np.nonzero((steps > 1) & trusted)[0].tolist():
-            if len(seen.gaps) < MAX_FINDINGS_OF_A_RULE:
-                seen.gaps.append(Gap(int(window.position[rows[at]]), int(before[at]) + 1, int(first[at]) - 1))
-        if seen.first_offset is None:
-            seen.first_offset = int(first[0])
-        seen.last_offset, seen.last_position = int(last.max()), int(window.position[rows[-1]])
-        self._after_bad = int(rows[-1]) != len(window) - 1
-
-    def _named(self, window: Window, good: Bools, first_offsets: Ints) -> None:
-        """Note the batches that producer snapshots name."""
-        import numpy as np
-
-        wanted = np.array(self.facts.wanted, np.int64)
-        low, high = np.searchsorted(wanted, [int(first_offsets[0]), int(window.last_offset[-1]) + 1]).tolist()
-        if low >= high:
-            return
-        rows = np.minimum(np.searchsorted(window.last_offset, wanted[low:high]), len(window) - 1)
-        for offset, row in zip(wanted[low:high].tolist(), rows.tolist(), strict=True):
-            if not good[row] or not first_offsets[row] <= offset <= window.last_offset[row]:
-                continue
-            batch = window.batch(row)
-            self.seen.named[offset] = Named(
-                batch.producer_id,
-                batch.producer_epoch,
-                batch.last_sequence,
-                batch.last_offset_delta,
-                batch.control,
-                offset == batch.last_offset,
-            )
-
-    def _timestamps(self, window: Window, good: Bools) -> None:
-        largest = window.column("max_timestamp")[good]
-        if not len(largest):
-            return
-        top = int(largest.max())
-        if top > self.facts.future_ms and self.seen.future is None:
-            row = int((window.column("max_timestamp") > self.facts.future_ms).argmax())
-            self.seen.future = int(window.position[row]), int(window.column("max_timestamp")[row])
-        self.seen.max_timestamp = max(self.seen.max_timestamp, top)
-
-    def _records(self, window: Window, good: Bools) -> Iterator[Finding]:
-        if self._decoder is None:
-            from kidx.segments.record_blocks import RecordDecoder
-
-            self._decoder = RecordDecoder(self.log)
-        for block in self._decoder.blocks(window):
-            for row, damage in block.damage:
-                if damage.limit:
-                    self.seen.too_large.append(
-                        f"{self.log.path}: the batch at byte {int(window.position[row])} was not decoded: {damage.why}"
-                    )
-                elif good[row]:
-                    yield of_batch(self.log.path, "KX308", window, row, damage.why, found=damage.kind)
+            thorough = WindowCheck(log, facts, seen, offsets, times)
+        thorough.check(window)
+    seen.position = windows.position
+    if windows.ending is not None:
+        seen.ending, seen.ending_why = windows.ending.kind, windows.ending.why
+    if times is not None:
+        seen.times_met, seen.first_time_met = times.met, times.first_met
+    return seen
 
 
-def _compacted(window: Window, good: Bools) -> bool:
-    """Whether a cleaner has been at work in a window."""
-    fewer = window.column("record_count") <= window.column("last_offset_delta")
-    horizon = window.column("attributes") & DELETE_HORIZON_BIT > 0
-    return bool(((window.column("magic") == 2) & good & (fewer | horizon)).any())
+def _passes_quietly(
+    window: Window, facts: LogFacts, seen: Stretch, offsets: OffsetEntries | None, times: TimeEntries | None
+) -> bool:
+    """Whether there is nothing to tell of a window; said with arrays where numpy is there, or came with it."""
+    if window.plain and ("numpy" not in sys.modules or len(window) < _FEW_BATCHES):
+        return pass_quietly(window, facts, seen, offsets, times)
+    from kidx.checks import quiet_arrays
+
+    return quiet_arrays.pass_quietly(window, facts, seen, offsets, times)

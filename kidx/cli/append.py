@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import click
 
-from kidx.cli.options import TakesNegativeNumbers, base_offset_option, examples, format_option, lines_of
+from kidx.cli.options import TakesNegativeNumbers, base_offset_option, dry_run_option, examples, format_option, lines_of
 from kidx.cli.values import Bytes
-from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
+from kidx.cli.writing import carry_out_steps, one_step
 from kidx.errors import UsageError
 from kidx.light_typing import TYPE_CHECKING
 

@@ -108,3 +108,8 @@ def lines_of(path: str) -> Iterator[str]:
 
     for line in read_file(path).split(b"\n"):
         yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+
+
+def dry_run_option(f: F) -> F:
+    """--dry-run: show, write nothing."""
+    return click.option("--dry-run", is_flag=True, help="Show what would change, entry by entry; write nothing.")(f)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-
 import click
 
-from kidx.cli import complain
-from kidx.cli.options import examples, format_option, from_file_option, paths_from
+from kidx.cli.options import dry_run_option, examples, format_option, from_file_option, paths_from
+from kidx.cli.rebuild_run import INDEX_INTERVAL_BYTES, MAX_INDEX_BYTES, rebuild_paths
 from kidx.cli.values import JOBS, Bytes
-from kidx.cli.writing import Step, carry_out_steps, dry_run_option
-from kidx.errors import KidxError, UsageError
 
 
 @click.command(
@@ -33,14 +28,14 @@ from kidx.errors import KidxError, UsageError
 @click.option(
     "--index-interval-bytes",
     type=Bytes(most=2**31 - 1),
-    default=4096,
+    default=INDEX_INTERVAL_BYTES,
     show_default=True,
     help="The topic's index.interval.bytes.",
 )
 @click.option(
     "--max-index-size",
     type=Bytes(12, 2**31 - 1),
-    default=10485760,
+    default=MAX_INDEX_BYTES,
     show_default=True,
     help="The topic's segment.index.bytes.",
 )
@@ -66,40 +61,13 @@ def command(
     wanted, except with --dry-run, which compares with the indexes that are there, entry by entry. A log that breaks off
     is indexed up to there and said so; the log itself is never touched.
     """
-    from kidx.forks import cpu_count
-
-    if not dry_run and (output is None) == (not in_place):
-        raise UsageError("say where the indexes go: --output DIR, or --in-place (or --dry-run, which writes nothing)")
-    failures: list[KidxError] = []
-    sizes = (index_interval_bytes, max_index_size, jobs or min(2, cpu_count()))
-    steps = _steps(paths_from(paths, from_file), output, sizes, failures)
-    status = carry_out_steps(steps, form, dry_run)
-    return max([status, *(e.exit_status for e in failures)])
-
-
-def _steps(
-    paths: list[str], output: str | None, sizes: tuple[int, int, int], failures: list[KidxError]
-) -> Iterator[Step]:
-    from kidx.surgery.journal import new_run
-    from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
-    from kidx.surgery.replace import carry_out, create_apart
-
-    run = new_run()
-    for path in paths:
-        targets = targets_of(path)
-        while True:
-            try:
-                target = next(targets, None)
-                if target is None:
-                    break
-                rebuilt = rebuild(target, *sizes)
-                base, log = target.segment.base_offset, rebuilt.log_path
-                if output is None:
-                    for change in changes_in_place(rebuilt):
-                        yield Step(change, base, partial(carry_out, change, run, like=log), rebuilt.said)
-                else:
-                    for change in changes_apart(rebuilt, output):
-                        yield Step(change, base, partial(create_apart, change.path, change.after or b""), rebuilt.said)
-            except KidxError as e:
-                complain(str(e))
-                failures.append(e)
+    return rebuild_paths(
+        paths_from(paths, from_file),
+        output=output,
+        in_place=in_place,
+        dry_run=dry_run,
+        jobs=jobs,
+        interval_bytes=index_interval_bytes,
+        max_index_size=max_index_size,
+        form=form,
+    )

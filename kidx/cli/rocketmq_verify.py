@@ -1,16 +1,13 @@
-"""One run of `kidx rocketmq verify`, from stores and options to the exit status; and its plain form, without click.
-
-As in kidx.cli.verify_run: a command line of stores and nothing else (but --jobs) is recognised by its words alone,
-for click would take as long to start as it takes to check a hundred thousand messages.
-"""
+"""One run of `kidx rocketmq verify`, from stores and options to the exit status; and its plain form, without click."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from kidx.cli import complain
 from kidx.cli.color import wants_color
+from kidx.cli.plain_form import PlainForm
+from kidx.cli.plain_form import jobs as jobs_of
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import CannotRead
 from kidx.forks import cpu_count
@@ -18,8 +15,6 @@ from kidx.light_numpy import light_numpy
 from kidx.rocketmq.catalogue import RULES
 from kidx.rocketmq.checks.making import Checked
 from kidx.rocketmq.open import layout_and_config
-
-MOST_JOBS = 256
 
 
 def verify_stores(
@@ -52,6 +47,10 @@ def verify_stores(
         whole.findings += checked.findings
         whole.coverage.add(checked.coverage)
         whole.unread += checked.unread
+    if rules is not None:
+        from kidx.checks.catalogue import left_out
+
+        whole.coverage.skipped += left_out(rules, RULES)
     for sentence in whole.unread:
         complain(sentence)
     failing, status = status_of(whole, fail_level)
@@ -61,21 +60,10 @@ def verify_stores(
     return status
 
 
-def read_plain(args: list[str]) -> tuple[list[str], int | None] | None:
-    """Stores and jobs of `kidx rocketmq verify [--jobs N] STORE...`; None for a command line of another form."""
-    if args[:2] != ["rocketmq", "verify"] or "_KIDX_COMPLETE" in os.environ:
-        return None
-    roots: list[str] = []
-    jobs = None
-    words = iter(args[2:])
-    for word in words:
-        if word == "--jobs" and jobs is None:
-            number = next(words, "")
-            if not (number.isascii() and number.isdigit() and len(number) <= 3 and 1 <= int(number) <= MOST_JOBS):
-                return None
-            jobs = int(number)
-        elif word.startswith("-"):
-            return None
-        else:
-            roots.append(word)
-    return (roots, jobs) if roots else None
+PLAIN = PlainForm(values={"--jobs": jobs_of})
+
+
+def run_plainly(words: list[str]) -> int | None:
+    """Run `kidx rocketmq verify` with a command line of the plain form; None for one of another form."""
+    read = PLAIN.read(words)
+    return None if read is None else verify_stores(read[0], jobs=read[1].get("--jobs"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import base_offset_option, examples, format_option
+from kidx.cli.options import base_offset_option, dry_run_option, examples, format_option
 from kidx.cli.values import OFFSET
-from kidx.cli.writing import carry_out_steps, dry_run_option, one_step
+from kidx.cli.writing import carry_out_steps, one_step
 
 
 @click.command(

@@ -7,8 +7,8 @@ from functools import partial
 
 import click
 
-from kidx.cli.options import examples, format_option
-from kidx.cli.writing import Step, carry_out_steps, dry_run_option
+from kidx.cli.options import dry_run_option, examples, format_option
+from kidx.cli.writing import Step, carry_out_steps
 
 
 @click.command(

@@ -49,12 +49,8 @@ def print_verdict(
 
     `rules` are those the findings are of, Kafka's unless given.
     """
-    from kidx import __version__
-    from kidx.report.findings import findings_table, summary_of
-
     rules = rules or _kafka_rules()
     findings, coverage, unread, out = checked.findings, checked.coverage, checked.unread, sys.stdout
-    summary = summary_of(findings, coverage, status)
     if form == "text":
         from kidx.report.verdict import render_verdict
 
@@ -65,14 +61,18 @@ def print_verdict(
 
         render_junit(findings, coverage, unread, failing, out)
     elif form == "sarif":
+        from kidx import __version__
+        from kidx.report.findings import summary_of
         from kidx.report.sarif import render_sarif
 
+        summary = summary_of(findings, coverage, status)
         render_sarif(findings, rules, unread, summary, __version__, out)
     elif form == "github":
         from kidx.report.github import render_github
 
         render_github(findings, coverage, rules, unread, out)
     else:
+        from kidx.report.findings import findings_table, summary_of
         from kidx.report.render import render
 
-        render(findings_table(findings, summary), form)
+        render(findings_table(findings, summary_of(findings, coverage, status)), form)

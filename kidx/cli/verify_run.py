@@ -1,13 +1,7 @@
-"""One run of `kidx verify`, from paths and options to the exit status; and its plain form, read without click.
-
-click and what it imports take as long as checking half a gigabyte of log. So the form of command line that scripts use
-most, paths and no option but --jobs and --deep, is recognised by its words alone. Anything else is click's to judge,
-wrong words included; a test holds both to the same reading.
-"""
+"""One run of `kidx verify`, from paths and options to the exit status; and its plain form, read without click."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from kidx.checks.options import DEEP, DEFAULT, Options
@@ -15,6 +9,8 @@ from kidx.checks.run import check_all
 from kidx.checks.targets import targets_of
 from kidx.cli import complain
 from kidx.cli.color import wants_color
+from kidx.cli.plain_form import PlainForm
+from kidx.cli.plain_form import jobs as jobs_of
 from kidx.cli.progress import Progress
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import UsageError
@@ -22,8 +18,6 @@ from kidx.evidence import STDIN_NAMES, is_uri
 from kidx.forks import cpu_count
 from kidx.light_numpy import light_numpy
 from kidx.logdir.tree import expand
-
-MOST_JOBS = 256
 
 
 def verify_paths(
@@ -61,28 +55,13 @@ def verify_paths(
     return status
 
 
-def read_plain(args: list[str]) -> tuple[list[str], int | None, str] | None:
-    """Paths, jobs and level of `kidx verify [--deep] [--jobs N] PATH...`; None for a command line of another form."""
-    if args[:1] != ["verify"] or "_KIDX_COMPLETE" in os.environ:
+PLAIN = PlainForm(flags=("--deep",), values={"--jobs": jobs_of})
+
+
+def run_plainly(words: list[str]) -> int | None:
+    """Run `kidx verify` with a command line of the plain form; None for one of another form."""
+    read = PLAIN.read(words)
+    if read is None:
         return None
-    paths: list[str] = []
-    jobs, level = None, DEFAULT
-    words = iter(args[1:])
-    for word in words:
-        if word == "--jobs" and jobs is None:
-            number = next(words, "")
-            if not (number.isascii() and number.isdigit() and len(number) <= 3 and 1 <= int(number) <= MOST_JOBS):
-                return None
-            jobs = int(number)
-        elif word == "--deep":
-            level = DEEP
-        elif word.startswith("-"):
-            return None
-        else:
-            paths.append(word)
-    return (paths, jobs, level) if paths else None
-
-
-def verify_plainly(paths: list[str], jobs: int | None, level: str) -> int:
-    """Run a command line of the plain form."""
-    return verify_paths(expand(paths), Options(level=level), jobs)
+    paths, given = read
+    return verify_paths(expand(paths), Options(level=DEEP if "--deep" in given else DEFAULT), given.get("--jobs"))

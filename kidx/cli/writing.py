@@ -1,24 +1,15 @@
-"""What the commands that write share: --dry-run, carrying changes out, and telling of them."""
+"""What the commands that write share: carrying changes out, and telling of them. Nothing here needs click."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-import click
-
 from kidx.cli import complain, exit_status
 from kidx.errors import KidxError
-from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from kidx.surgery.replace import Change
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def dry_run_option(f: F) -> F:
-    """--dry-run: show, write nothing."""
-    return click.option("--dry-run", is_flag=True, help="Show what would change, entry by entry; write nothing.")(f)
 
 
 class Step(NamedTuple):

@@ -6,9 +6,6 @@ wrong header checksum) and xerial's snappy-java (SnappyOutputStream), which Java
 
 from __future__ import annotations
 
-import mmap
-import zlib
-
 from kidx.errors import LimitExceeded, WrongFormat
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -38,6 +35,8 @@ def inflate(
     """
     if codec == NONE:
         return memoryview(data)
+    import mmap
+
     room = mmap.mmap(-1, limit_bytes)  # pages are taken only as they are written
     view = memoryview(room)
     return view[: inflate_into(codec, data, view, magic=magic)]
@@ -77,6 +76,8 @@ def _full(codec: int, room_bytes: int) -> OutputFull:
 
 def _inflate_gzip(data: bytes | memoryview, room: memoryview) -> int:
     """As Java's GZIPInputStream: members one after another; what follows the last one and is no member is ignored."""
+    import zlib
+
     done = 0
     while True:
         member = zlib.decompressobj(wbits=31)

@@ -43,16 +43,16 @@ def encode(text: str) -> bytes:
 
 def json_lines(table: ArrayTable, start: bytes, end: bytes, comma: str, colon: str) -> Iterator[bytes | memoryview]:
     """Each row as a JSON object between `start` and `end`, with these separators."""
-    import json
+    from kidx.report.json_text import json_text
 
     head = {"schema": table.schema, **table.constants}
-    text = comma.join(json.dumps(k) + colon + json.dumps(v, ensure_ascii=False) for k, v in head.items())
-    names = [encode(comma + json.dumps(c.name) + colon) for c in table.columns]
+    text = comma.join(json_text(k) + colon + json_text(v) for k, v in head.items())
+    names = [encode(comma + json_text(c.name) + colon) for c in table.columns]
     names[0] = start + b"{" + encode(text) + names[0]
 
     def spec(column: Column) -> Number | Choice:
         if column.choices:
-            return Choice((*(encode(json.dumps(t, ensure_ascii=False)) for t in column.choices), b"null"))
+            return Choice((*(encode(json_text(t)) for t in column.choices), b"null"))
         return Choice((b"false", b"true", b"null")) if column.kind == BOOL else Number(absent=b"null")
 
     return _lines(table, LineForm([*names, b"}" + end], [spec(c) for c in table.columns]))
@@ -61,22 +61,20 @@ def json_lines(table: ArrayTable, start: bytes, end: bytes, comma: str, colon: s
 def _jsonl(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
     yield from json_lines(table, b"", b"\n", ",", ":")
     if table.summary is not None and "schema" in table.summary:
-        import json
+        from kidx.report.json_text import json_text
 
-        yield encode(json.dumps(dict(table.summary), separators=(",", ":"), ensure_ascii=False) + "\n")
+        yield encode(json_text(dict(table.summary), compact=True) + "\n")
 
 
 def _json(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
-    import json
+    from kidx.report.json_text import json_text
 
     yield encode(f'{{"schema": "{table.schema}", "rows": [')
     some = False
     for piece in json_lines(table, b",\n  ", b"", ", ", ": "):
         yield piece if some else memoryview(piece)[1:]  # no comma before the first row
         some = True
-    yield encode(
-        ("\n" if some else "") + f'], "summary": {json.dumps(dict(table.summary or {}), ensure_ascii=False)}}}\n'
-    )
+    yield encode(("\n" if some else "") + f'], "summary": {json_text(dict(table.summary or {}))}}}\n')
 
 
 def _csv(table: ArrayTable, header: bool) -> Iterator[bytes | memoryview]:

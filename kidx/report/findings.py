@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kidx.findings import SEVERITIES, Coverage, Finding, Skipped
+from kidx.findings import SEVERITIES, Coverage, Finding
 from kidx.light_typing import Any
+from kidx.report.skipped import together
 from kidx.report.table import INT, TEXT, TREE, Column, Table
 
 FINDING_SCHEMA, SUMMARY_SCHEMA = "kidx.finding.v1", "kidx.summary.v1"
@@ -22,7 +23,6 @@ COLUMNS = (
     Column("message", TEXT),
     Column("broker", TEXT),
 )
-_MOST_SKIPPED = 20  # of one reason; a fleet of lone indexes would list each of them
 
 
 def findings_table(findings: Iterable[Finding], summary: dict[str, Any] | None) -> Table:
@@ -45,17 +45,3 @@ def summary_of(findings: Sequence[Finding], coverage: Coverage, exit_status: int
         "unreadable": coverage.unreadable,
         "exit_status": exit_status,
     }
-
-
-def together(skipped: Sequence[Skipped]) -> list[Skipped]:
-    """What was skipped, with a reason that many share given once."""
-    by_reason: dict[str, list[str]] = {}
-    for one in skipped:
-        by_reason.setdefault(one.why, []).append(one.what)
-    short = []
-    for why, whats in by_reason.items():
-        if len(whats) <= _MOST_SKIPPED:
-            short += [Skipped(what, why) for what in whats]
-        else:
-            short.append(Skipped(f"{whats[0]} and {len(whats) - 1:,} more", why))
-    return short

@@ -1,11 +1,30 @@
 """Text from outside (file names, topics, keys), made safe for one line of a terminal."""
 
+from __future__ import annotations
+
+import codecs
+
+NAMES = "kidx-names"  # an error handler for str.encode: undecodable bytes of a file's name as escaped() has them
+
 
 def plain(text: str) -> str:
-    r"""`text` with what no printer prints as escapes: controls as \x1b, line breaks as \n, undecodable bytes as \udcff.
+    r"""`text` with what no printer prints as escapes: controls as \x1b, line breaks as \n, undecodable bytes as \xff.
 
     A file's name can hold anything but a slash, and must neither break a line nor drive the reader's terminal.
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() else escaped(c) for c in text)
+
+
+def escaped(c: str) -> str:
+    r"""One character in ASCII; a lone surrogate that stands for an undecodable byte is that byte, as \xff."""
+    return rf"\x{ord(c) & 0xFF:02x}" if "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode()
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(map(escaped, error.object[error.start : error.end])), error.end
+
+
+codecs.register_error(NAMES, _escape)

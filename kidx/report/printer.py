@@ -51,10 +51,10 @@ class Printer:
         """End json's envelope; nothing elsewhere."""
         if self.form != "json":
             return
-        import json
+        from kidx.report.json_text import json_text
 
         summary = self._summaries[0] if len(self._summaries) == 1 and not self.headings else {"files": self._summaries}
-        tail = ("\n" if self._rows else "") + f'], "summary": {json.dumps(summary, ensure_ascii=False)}}}\n'
+        tail = ("\n" if self._rows else "") + f'], "summary": {json_text(summary)}}}\n'
         head = "" if self._printed else f'{{"schema": "{self.any_schema}", "rows": ['
         arrays.write(self.out, [arrays.encode(head + tail)])
 
@@ -77,9 +77,9 @@ class Printer:
                 arrays.write(self.out, [piece if self._rows else memoryview(piece)[1:]])
                 self._rows = True
         else:
-            import json
+            from kidx.report.json_text import json_text
 
             for item in objects(table):
-                line = (",\n  " if self._rows else "\n  ") + json.dumps(item, ensure_ascii=False)
+                line = (",\n  " if self._rows else "\n  ") + json_text(item)
                 arrays.write(self.out, [arrays.encode(line)])
                 self._rows = True

@@ -71,31 +71,30 @@ def objects(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def _jsonl(table: Table, out: IO[str]) -> None:
-    from json import JSONEncoder
+    from kidx.report.json_text import json_text
 
-    encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
     for item in objects(table):
-        out.write(encode(item) + "\n")
+        out.write(json_text(item, compact=True) + "\n")
     if table.summary is not None and "schema" in table.summary:
-        out.write(encode(dict(table.summary)) + "\n")
+        out.write(json_text(dict(table.summary), compact=True) + "\n")
 
 
 def _json(table: Table, out: IO[str]) -> None:
-    from json import JSONEncoder
+    from kidx.report.json_text import json_text
 
-    encode = JSONEncoder(separators=(", ", ": "), ensure_ascii=False).encode
     out.write(f'{{"schema": "{table.schema}", "rows": [')
     separator = "\n  "
     for item in objects(table):
-        out.write(separator + encode(item))
+        out.write(separator + json_text(item))
         separator = ",\n  "
-    out.write(("" if separator == "\n  " else "\n") + f'], "summary": {encode(dict(table.summary or {}))}}}\n')
+    out.write(("" if separator == "\n  " else "\n") + f'], "summary": {json_text(dict(table.summary or {}))}}}\n')
 
 
 def csv_table(table: Table, out: IO[str], header: bool = True) -> None:
     """Rows under their columns' names, which `header` leaves out."""
     import csv
-    import json
+
+    from kidx.report.json_text import json_text
 
     writer = csv.writer(out, lineterminator="\n")
     if header:
@@ -106,7 +105,7 @@ def csv_table(table: Table, out: IO[str], header: bool = True) -> None:
         writer.writerow(
             constants
             + [
-                json.dumps(value) if kind == TREE and value is not None else json_value(kind, value)
+                json_text(value) if kind == TREE and value is not None else json_value(kind, value)
                 for kind, value in zip(kinds, row, strict=True)
             ]
         )
@@ -121,9 +120,9 @@ def cell_text(kind: str, value: Any) -> str:
     if kind == BYTES:
         return str(value.hex())
     if kind == TREE:
-        import json
+        from kidx.report.json_text import json_text
 
-        return plain(json.dumps(value, ensure_ascii=False))
+        return plain(json_text(value))
     return plain(str(value))
 
 

@@ -22,6 +22,8 @@ def render_sarif(
     """Write one run. SARIF's levels error, warning and note are kidx's severities."""
     import json
 
+    from kidx.report.json_text import as_unicode
+
     codes = sorted({f.rule for f in findings})
     driver = {"name": "kidx", "version": version, "rules": [_rule(rules[code]) for code in codes]}
     run = {
@@ -36,7 +38,7 @@ def render_sarif(
         "results": [_result(f, codes.index(f.rule)) for f in findings],
         "properties": {"summary": dict(summary)},
     }
-    json.dump({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, out, indent=1)
+    json.dump(as_unicode({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}), out, indent=1)
     out.write("\n")
 
 

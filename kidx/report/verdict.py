@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from kidx.findings import ERROR, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
 from kidx.light_typing import IO
-from kidx.report.findings import together
 from kidx.report.plain import plain
+from kidx.report.skipped import together
 
 _COLORS = {ERROR: "\x1b[1;31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _PLAIN = "\x1b[0m"

@@ -113,10 +113,15 @@ def scan(
     A large file (NEUTRAL_BYTES) is read without changing what the page cache holds. Raises CannotRead and its children
     where the file cannot be read.
     """
-    if evidence.size >= NEUTRAL_BYTES:
-        evidence.spare_page_cache()
+    spare_page_cache(evidence)
     end = evidence.size if end is None else min(end, evidence.size)
     return Scan(evidence, index_positions, start, end, check_crc, hold)
+
+
+def spare_page_cache(log: Evidence) -> None:
+    """Have a large log read past the page cache. Who scans a log in forks does it before them: each would import it."""
+    if log.size >= NEUTRAL_BYTES:
+        log.spare_page_cache()
 
 
 class _PlainReader:

@@ -10,6 +10,7 @@ from kidx.cli.dumping.indexes import IndexReader, index_table
 from kidx.cli.dumping.inputs import Input, inputs_of
 from kidx.cli.dumping.kafka import KAFKA_KINDS, KafkaDump, KafkaOptions
 from kidx.cli.dumping.selection import Selection, parse_bound
+from kidx.cli.plain_form import PlainForm
 from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import Evidence, must_exist, open_evidence
 from kidx.light_numpy import light_numpy
@@ -22,6 +23,10 @@ _LOGS = (LOG, METADATA_SNAPSHOT)
 _TEXT_FILES = ("leader_epochs", "offset_checkpoint", "meta_properties", "partition_metadata", "quorum_state")
 _ROW_KINDS = dict.fromkeys(_LOGS, LOG) | dict.fromkeys(_TEXT_FILES[2:], "property")  # kinds whose rows are alike
 KINDS = (*INDEX_OF_KIND, *_LOGS, PRODUCER_SNAPSHOT, *_TEXT_FILES)
+
+
+FORMS = ("kafka", "text", "json", "jsonl", "csv")
+PLAIN = PlainForm(values={"--format": lambda form: form if form in FORMS else None})
 
 
 def dump_all(paths: Iterable[str], form: str, kind: str | None = None, **asked: Any) -> int:
@@ -37,6 +42,12 @@ def dump_all(paths: Iterable[str], form: str, kind: str | None = None, **asked: 
             complain(str(e))
             worst = max(worst, e.exit_status)
     return max(worst, dump.close())
+
+
+def run_plainly(words: list[str]) -> int | None:
+    """Run `kidx dump` with a command line of the plain form; None for one of another form."""
+    read = PLAIN.read(words)
+    return None if read is None else dump_all(read[0], read[1].get("--format", "text"))
 
 
 class LogOptions(NamedTuple):

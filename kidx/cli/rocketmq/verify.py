@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli import exit_status
-from kidx.cli.options import color_option, format_option, wants_color
+from kidx.cli.options import color_option, format_option
 from kidx.cli.rocketmq.options import config_options
-from kidx.cli.values import Rules
+from kidx.cli.values import JOBS, Rules
 from kidx.findings import SEVERITIES
 
 
@@ -36,6 +35,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 )
 @click.option("--ignore", type=Rules(systems=("rocketmq",)), help="Do not report these rules.")
 @click.option("--quick", is_flag=True, help="Leave out the CRCs of bodies and of CRC properties.")
+@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
 @click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file.")
 @click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do.")
 @color_option
@@ -48,41 +48,29 @@ def command(
     select: str | None,
     ignore: str | None,
     quick: bool,
+    jobs: int | None,
     every: bool,
     verbose: bool,
     color: str,
 ) -> int:
     """Check STORE: every unit against the commit log, every message, the index's chains, checkpoint, how it stopped."""
-    from kidx.checks.catalogue import codes_of, left_out
-    from kidx.cli import complain
-    from kidx.cli.verdict import print_verdict
-    from kidx.errors import CannotRead
+    from kidx.checks.catalogue import codes_of
+    from kidx.cli.rocketmq_verify import verify_stores
     from kidx.rocketmq.catalogue import RULES
-    from kidx.rocketmq.checks.making import Checked
-    from kidx.rocketmq.checks.run import check_store
-    from kidx.rocketmq.open import layout_and_config
 
-    rules = codes_of((select or "KXR").split(","), RULES) - codes_of((ignore or "").split(","), RULES)
-    whole = Checked()
-    for root in roots:
-        try:
-            layout, settings = layout_and_config(root, config, commit_log)
-        except CannotRead as e:
-            whole.unread.append(str(e))
-            whole.coverage.unreadable += 1
-            continue
-        checked = check_store(layout, settings, crcs=not quick, rules=rules)
-        whole.findings += checked.findings
-        whole.coverage.add(checked.coverage)
-        whole.unread += checked.unread
-    whole.coverage.skipped += left_out(rules, RULES)
-    for sentence in whole.unread:
-        complain(sentence)
-    failing = SEVERITIES[: SEVERITIES.index(fail_level) + 1]
-    status = exit_status.FINDINGS if any(f.severity in failing for f in whole.findings) else exit_status.CLEAN
-    if whole.unread or not whole.coverage.files:
-        status = exit_status.UNREADABLE
-    print_verdict(
-        form, whole, failing, status, roots, rules=RULES, color=wants_color(color), every=every, verbose=verbose
+    rules = None
+    if select or ignore:
+        rules = codes_of((select or "KXR").split(","), RULES) - codes_of((ignore or "").split(","), RULES)
+    return verify_stores(
+        roots,
+        config=config,
+        commit_log=commit_log,
+        rules=rules,
+        quick=quick,
+        jobs=jobs,
+        form=form,
+        fail_level=fail_level,
+        color=color,
+        every=every,
+        verbose=verbose,
     )
-    return status

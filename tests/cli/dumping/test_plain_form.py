@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
+from kidx.cli import plain_form
 from kidx.cli.dump import command
-from kidx.cli.dumping import plain_form, run
+from kidx.cli.dumping import run
 from kidx.cli.dumping.kafka import KafkaOptions
 from tests.support import FIXTURES, kidx, kidx_here
 
@@ -26,21 +27,23 @@ NAME = "00000000000000000000.index"
         ["a", "b", ""],
         ["--format", "kafka", "a"],
         ["--format", "json", "no such file", "*.index"],
-        ["dump"],
+        ["a", "--format", "csv", "dump"],
         ["a=b", "\udcff"],
     ],
 )
 def test_click_reads_the_same(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = plain_form.read(["dump", *words])
+    plain = run.PLAIN.read(list(words))
     assert plain is not None
     given = command.make_context("dump", list(words)).params
-    assert (given.pop("form"), list(given.pop("paths"))) == plain
+    paths, said = plain
+    assert (given["form"], list(given.pop("paths"))) == (said.get("--format", "text"), paths)
+    form = given.pop("form")
     assert given.pop("from_file") is None
     seen = []
     monkeypatch.setattr(run.Dump, "inputs", lambda dump, paths: seen.append(dump) or [])
     monkeypatch.setattr(run.Dump, "close", lambda dump: 0)
-    run.dump_all(plain.paths, plain.form)
-    run.dump_all(plain.paths, plain.form, **given)
+    assert run.run_plainly(list(words)) == 0
+    run.dump_all(paths, form, **given)
     first, second = ({k: v for k, v in vars(dump).items() if k != "kafka"} for dump in seen)
     assert first == second
     kafka = KafkaOptions(**{k: v for k, v in given.items() if k in KafkaOptions._fields})
@@ -51,35 +54,36 @@ def test_click_reads_the_same(words: list[str], monkeypatch: pytest.MonkeyPatch)
     "words",
     [
         [],
-        ["dump"],
-        ["dump", "--help"],
-        ["dump", "-"],
-        ["dump", "a", "--iso"],
-        ["dump", "--format", "kafka"],
-        ["dump", "--format", "table", "a"],
-        ["dump", "--format", "nonsense", "a"],
-        ["dump", "--format=kafka", "a"],
-        ["dump", "--", "a"],
-        ["stat", "a"],
+        ["--help"],
+        ["-"],
+        ["a", "--iso"],
+        ["--format", "kafka"],
+        ["a", "--format"],
+        ["--format", "table", "a"],
+        ["--format", "nonsense", "a"],
+        ["--format", "json", "--format", "json", "a"],
+        ["--format=kafka", "a"],
+        ["--", "a"],
     ],
 )
 def test_everything_else_is_clicks(words: list[str]) -> None:
-    assert plain_form.read(words) is None
+    assert run.PLAIN.read(words) is None and run.run_plainly(words) is None
+    assert plain_form.run_plainly(["dump", *words]) is None and plain_form.run_plainly(["stat", "a"]) is None
 
 
 def test_the_forms_are_clicks() -> None:
     form = next(p for p in command.params if p.name == "form")
-    assert isinstance(form.type, click.Choice) and set(plain_form.FORMS) <= set(form.type.choices)
+    assert isinstance(form.type, click.Choice) and set(run.FORMS) <= set(form.type.choices)
     assert form.default == "text"
 
 
-@pytest.mark.parametrize("form", plain_form.FORMS)
+@pytest.mark.parametrize("form", run.FORMS)
 @pytest.mark.parametrize("path", [INDEX, "no such.index", "no name"])
 def test_both_ways_print_and_end_alike(form: str, path: str) -> None:
     assert kidx_here("dump", "--format", form, path) == kidx_here("dump", path, "--format", form)
 
 
-@pytest.mark.parametrize("form", plain_form.FORMS)
+@pytest.mark.parametrize("form", run.FORMS)
 def test_small_files_need_neither_click_nor_numpy(form: str) -> None:
     code = (
         "import sys\nfrom kidx.cli import main\n"

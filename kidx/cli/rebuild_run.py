@@ -1,0 +1,85 @@
+"""One run of `kidx rebuild`, from paths and options to the exit status; and its plain form, read without click."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from kidx.cli import complain
+from kidx.cli.plain_form import PlainForm
+from kidx.cli.plain_form import jobs as jobs_of
+from kidx.cli.writing import Step, carry_out_steps
+from kidx.errors import KidxError, UsageError
+from kidx.forks import cpu_count
+from kidx.light_numpy import light_numpy
+from kidx.logdir.tree import expand
+
+INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes and
+MAX_INDEX_BYTES = 10 << 20  # segment.index.bytes, where a topic says nothing else
+
+
+def rebuild_paths(
+    paths: Iterable[str],
+    *,
+    output: str | None = None,
+    in_place: bool = False,
+    dry_run: bool = False,
+    jobs: int | None = None,
+    interval_bytes: int = INDEX_INTERVAL_BYTES,
+    max_index_size: int = MAX_INDEX_BYTES,
+    form: str = "text",
+) -> int:
+    """Rebuild the indexes of what paths (globs expanded) stand for, tell of each, and return the exit status."""
+    if not dry_run and (output is None) == (not in_place):
+        raise UsageError("say where the indexes go: --output DIR, or --in-place (or --dry-run, which writes nothing)")
+    failures: list[KidxError] = []
+    sizes = (interval_bytes, max_index_size, jobs or min(2, cpu_count()))
+    with light_numpy():
+        status = carry_out_steps(_steps(paths, output, sizes, failures), form, dry_run)
+    return max([status, *(e.exit_status for e in failures)])
+
+
+def _steps(
+    paths: Iterable[str], output: str | None, sizes: tuple[int, int, int], failures: list[KidxError]
+) -> Iterator[Step]:
+    from kidx.surgery.journal import new_run
+    from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
+    from kidx.surgery.replace import carry_out, create_apart
+
+    run = new_run()
+    for path in paths:
+        targets = targets_of(path)
+        while True:
+            try:
+                target = next(targets, None)
+                if target is None:
+                    break
+                rebuilt = rebuild(target, *sizes)
+                base, log = target.segment.base_offset, rebuilt.log_path
+                if output is None:
+                    for change in changes_in_place(rebuilt):
+                        yield Step(change, base, partial(carry_out, change, run, like=log), rebuilt.said)
+                else:
+                    for change in changes_apart(rebuilt, output):
+                        yield Step(change, base, partial(create_apart, change.path, change.after or b""), rebuilt.said)
+            except KidxError as e:
+                complain(str(e))
+                failures.append(e)
+
+
+PLAIN = PlainForm(flags=("--in-place", "--dry-run"), values={"--output": lambda path: path, "--jobs": jobs_of})
+
+
+def run_plainly(words: list[str]) -> int | None:
+    """Run `kidx rebuild` with a command line of the plain form; None for one of another form."""
+    read = PLAIN.read(words)
+    if read is None:
+        return None
+    paths, given = read
+    return rebuild_paths(
+        expand(paths),
+        output=given.get("--output"),
+        in_place="--in-place" in given,
+        dry_run="--dry-run" in given,
+        jobs=given.get("--jobs"),
+    )
