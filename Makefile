@@ -6,15 +6,16 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 VENV ?= .venv
 EXTRAS ?= dev
 JOBS ?= 2
+SEEDS ?= 100
 BIN := $(VENV)/bin
 READY := $(VENV)/.kidx-ready-$(EXTRAS)
 FIXTURES := fixtures/kafka-4.3.1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench man docs screens refresh interop dist clean
+.PHONY: help setup demo test lint bench man docs screens refresh interop interop-seeds dist clean
 
 help: ## say what there is
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 setup: $(READY) ## make a virtual environment in .venv with kidx and its tools
 
@@ -59,6 +60,9 @@ refresh: $(READY) man docs screens ## rewrite what is kept as generated: man/, d
 
 interop: $(READY) ## run the tests that ask a real Kafka and RocketMQ; needs java, mvn and the network
 	$(BIN)/python -m pytest -m interop --interop
+
+interop-seeds: $(READY) ## prove SEEDS=100 random seeds beside them; goes on where it stopped (docs/proved.md)
+	$(BIN)/python -m tests.interop.seeds --count $(SEEDS)
 
 dist: $(READY) ## build the wheel and the source distribution into dist/
 	$(BIN)/python -m build

@@ -23,7 +23,7 @@ KAFKA = "4.3.1"
 _JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _JAVA_LEAST = 17
 _START_SECONDS = 120
-_FETCH_SECONDS = 300
+_FETCH_SECONDS = 180
 # slf4j-simple, so that a broker says on standard error what it does; 3.x brings another logger, which wants files.
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
 <version>1</version><dependencies>

@@ -16,7 +16,7 @@ from kidx.rocketmq.pull import pull
 from kidx.rocketmq.queues import ConsumeQueue
 from kidx.rocketmq.store import DoesNotLoad, Store
 from kidx.rocketmq.time_search import Search
-from tests.interop.lab import Program
+from tests.interop.lab import Program, Unavailable
 from tests.interop.rocketmq_lab import rocketmq
 from tests.rocketmq.cases import SETS, lay_out
 
@@ -31,7 +31,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str
 
     def of(version: str) -> Program:
         if version not in started:
-            started[version] = rocketmq(version, tmp_path_factory.mktemp("home"))
+            try:
+                started[version] = rocketmq(version, tmp_path_factory.mktemp("home"))
+            except Unavailable as e:
+                pytest.skip(str(e))
         return started[version]
 
     yield of
