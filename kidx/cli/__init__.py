@@ -10,7 +10,7 @@ from contextlib import suppress
 from kidx.cli import exit_status
 from kidx.cli.plain_form import run_plainly
 from kidx.errors import KidxError
-from kidx.report.plain import plain
+from kidx.report.plain import NAMES, plain
 
 
 def main(args: list[str] | None = None) -> None:
@@ -57,7 +57,7 @@ def _mend_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8", errors=NAMES)
 
 
 def complain(sentence: str) -> None:

@@ -7,6 +7,7 @@ from itertools import chain, islice
 
 from kidx.light_typing import IO, TYPE_CHECKING
 from kidx.report.digits import Choice, LineForm, Maybe, Number, extremes
+from kidx.report.plain import NAMES
 from kidx.report.table import BOOL, ArrayTable, Column
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def write(out: IO[str], pieces: Iterable[bytes | memoryview]) -> None:
 
 def encode(text: str) -> bytes:
     """Text for output; file names may hold bytes that are no text, which are escaped."""
-    return text.encode("utf-8", "backslashreplace")
+    return text.encode("utf-8", NAMES)
 
 
 def json_lines(table: ArrayTable, start: bytes, end: bytes, comma: str, colon: str) -> Iterator[bytes | memoryview]:
