@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from kidx.checks.making import finding
+from kidx.checks.order import between
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
@@ -135,7 +136,7 @@ class TimeEntries:
         import numpy as np
 
         offsets, timestamps = np.asarray(self.offsets), np.asarray(self.timestamps)
-        low, high = np.searchsorted(offsets, [int(first_offsets[0]), int(window.last_offset[-1]) + 1]).tolist()
+        low, high = between(offsets, int(first_offsets[0]), int(window.last_offset[-1]))
         if low >= high:
             return
         offsets, timestamps = offsets[low:high], timestamps[low:high]

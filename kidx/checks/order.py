@@ -1,4 +1,4 @@
-"""Which entries break an ascending order, told by the neighbours they disagree with."""
+"""Ascending values: where a range of them lies, and which ones break the order, told by their neighbours."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from kidx.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+def between(values: npt.ArrayLike, first: int, last: int) -> tuple[int, int]:
+    """Where in rising int64 `values` those from `first` to `last`, itself included, begin and end; `last` may be the
+    largest int64."""
+    import numpy as np
+
+    values = np.asarray(values)
+    return int(values.searchsorted(first)), int(values.searchsorted(last, "right"))
 
 
 def out_of_order(values: npt.NDArray[np.int64], *, strict: bool) -> npt.NDArray[np.int64]:

@@ -100,6 +100,9 @@ def _contradiction(entry: ProducerState, at: int, told: Told) -> tuple[str, Wron
     """What an entry says that the log does not, as the end of a sentence (empty if nothing), and what it should say."""
     if entry.last_offset >= at:
         return f"last wrote offset {entry.last_offset}, which the snapshot at {at} cannot know of", None
+    first = entry.current_txn_first_offset
+    if first >= at:
+        return f"has a transaction open from offset {first}, which the snapshot at {at} cannot know of", None
     there = told.named.get(entry.last_offset)
     if there is not None and there.producer_id != entry.producer_id:
         return f"wrote offset {entry.last_offset}; in the log producer {there.producer_id} did", None

@@ -9,7 +9,7 @@ from kidx.checks.stretch import TransactionEvent
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.control import ABORT, COMMIT, control_type, parse_control, type_name
-from kidx.formats.records import Record
+from kidx.formats.records import Damage, Record
 from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 
 class TransactionEvents:
-    """Gathers the events of one stretch, window by window."""
+    """Gathers the events of one stretch, window by window; `deep` where records are checked anyway."""
 
-    def __init__(self, log: Evidence) -> None:
-        self._log = log
+    def __init__(self, log: Evidence, *, deep: bool = False) -> None:
+        self._log, self._deep = log, deep
         self._open: set[int] = set()  # producers that have a transaction open since the stretch began
         self._unknown: list[tuple[int, int | None]] = []  # rows of control batches of no type that there is
+        self._damaged: list[tuple[int, Damage]] = []  # rows of control batches that recovery cannot read
 
     def of(self, window: Window, good: Bools) -> Iterator[TransactionEvent]:
         """The events of a window's sound batches."""
@@ -43,7 +44,9 @@ class TransactionEvents:
                 continue
             marker = epoch = None
             if window.control[row]:
-                records = read_records(self._log, batch).records
+                records, damage = read_records(self._log, batch)
+                if damage is not None and not damage.limit and not self._deep:
+                    self._damaged.append((row, damage))
                 if not records:  # the cleaner took the marker's record and left its header
                     continue
                 marker = control_type(records[0].key)
@@ -61,11 +64,14 @@ class TransactionEvents:
             yield TransactionEvent(batch.position, batch.producer_id, batch.base_offset, marker, epoch)
 
     def unknown(self, window: Window) -> Iterator[Finding]:
-        """Findings about the window's control batches whose record is no control record."""
+        """Findings about the window's control batches whose record is no control record, or cannot be read."""
         for row, marker in self._unknown:
             said = "has no type in its key" if marker is None else f"is of type {marker}, which there is not"
             yield of_batch(self._log.path, "KX308", window, row, f"its control record {said}", found=marker)
+        for row, damage in self._damaged:
+            yield of_batch(self._log.path, "KX308", window, row, damage.why, found=damage.kind)
         self._unknown.clear()
+        self._damaged.clear()
 
 
 def _coordinator_epoch(record: Record) -> int | None:

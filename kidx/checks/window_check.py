@@ -8,6 +8,7 @@ from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.batch_epochs import check_epochs
 from kidx.checks.batch_headers import impossible, of_batch, wrong_crcs, wrong_fields
 from kidx.checks.making import MAX_FINDINGS_OF_A_RULE
+from kidx.checks.order import between
 from kidx.checks.stretch import Gap, LogFacts, Named, Stretch
 from kidx.checks.transaction_events import TransactionEvents
 from kidx.evidence import Evidence
@@ -40,7 +41,7 @@ class WindowCheck:
     ) -> None:
         self.log, self.facts, self.seen, self.offsets, self.times = log, facts, seen, offsets, times
         self.after_bad = False
-        self._events = TransactionEvents(log)
+        self._events = TransactionEvents(log, deep=facts.deep)
         self._decoder: RecordDecoder | None = None
 
     def check(self, window: Window) -> None:
@@ -68,9 +69,7 @@ class WindowCheck:
         if self.times is not None and good.all():
             self._add(self.times.meet(self.log, window, first_offsets, seen.max_timestamp))
         elif self.times is not None:  # a damaged batch's timestamp proves nothing about an entry
-            low, high = np.searchsorted(
-                self.times.offsets, [first_offsets.min(), window.last_offset.max() + 1]
-            ).tolist()
+            low, high = between(self.times.offsets, int(first_offsets.min()), int(window.last_offset.max()))
             self.times.met[low:high] = b"\1" * (high - low)
         self._timestamps(window, good)
         if self.facts.deep:
@@ -150,7 +149,7 @@ class WindowCheck:
         import numpy as np
 
         wanted = np.array(self.facts.wanted, np.int64)
-        low, high = np.searchsorted(wanted, [int(first_offsets[0]), int(window.last_offset[-1]) + 1]).tolist()
+        low, high = between(wanted, int(first_offsets[0]), int(window.last_offset[-1]))
         if low >= high:
             return
         rows = np.minimum(np.searchsorted(window.last_offset, wanted[low:high]), len(window) - 1)
