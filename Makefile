@@ -28,11 +28,18 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
-demo: $(READY) ## verify, dump and search index files that a real broker wrote
+demo: $(READY) ## verify, dump and search index files that a real broker wrote; break one, see it found, mend it
 	$(BIN)/kidx verify $(FIXTURES)/clean
 	$(BIN)/kidx dump --tail 5 $(FIXTURES)/clean/pages14-0/00000000000000000000.index
 	$(BIN)/kidx lookup --trace-pages $(FIXTURES)/clean/pages14-0/00000000000000000000.index 7168
 	$(BIN)/kidx trace $(FIXTURES)/clean/pages14-0/00000000000000000000.index 7168
+	@rm -rf build/orders-3 && mkdir -p build && cp -R $(FIXTURES)/clean/default-interval-0 build/orders-3
+	@echo "now eight bytes of an index are overwritten, in a copy: build/orders-3"
+	@printf '\0\0\0\14\0\0\215\120' | dd of=build/orders-3/00000000000000000000.index bs=8 seek=7 conv=notrunc 2>/dev/null
+	$(BIN)/kidx verify build/orders-3 || test $$? -eq 1
+	$(BIN)/kidx explain KX105
+	$(BIN)/kidx rebuild --in-place build/orders-3
+	$(BIN)/kidx verify build/orders-3
 
 test: $(READY) ## run the tests (JOBS=2 at a time)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
@@ -64,8 +71,10 @@ interop: $(READY) ## run the tests that ask a real Kafka and RocketMQ; needs jav
 interop-seeds: $(READY) ## prove SEEDS=100 random seeds beside them; goes on where it stopped (docs/proved.md)
 	$(BIN)/python -m tests.interop.seeds --count $(SEEDS)
 
-dist: $(READY) ## build the wheel and the source distribution into dist/
+dist: $(READY) ## build wheel and source distribution into dist/, install the wheel elsewhere and try it there
+	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python .ci/check_dist.py dist
 
 clean: ## remove what was made, and the virtual environment if this file set it up
 	@if ls $(VENV)/.kidx-ready-* >/dev/null 2>&1; then rm -rf $(VENV); fi
