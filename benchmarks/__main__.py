@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.harness import Pair, in_turns
+from benchmarks.rocketmq_verify import stores
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -77,7 +78,7 @@ def verifies() -> Iterator[tuple[str, Pair]]:
 
 def main() -> None:
     try:
-        for measure in (starts, dumps, verifies):
+        for measure in (starts, dumps, verifies, stores):
             for what, pair in measure():
                 print(f"{pair.ratio:6.2f}x  {pair.seconds:7.3f} s  {pair.yardstick_seconds:7.3f} s  {what}", flush=True)
     finally:

@@ -50,7 +50,7 @@ def check_lanes(lanes: Lanes, log: CommitLog, ext: ExtFiles, log_end: int, uncle
 def _unit(
     lanes: Lanes, lane: int, code: str, message: str, expected: object, found: object, severity: str | None = None
 ) -> Finding:
-    queue, slot = _queue(lanes, lane), int(lanes.slot[lane])
+    queue, slot = _queue(lanes, lane), lanes.slot(lane)
     span = slot * WIDTH, (slot + 1) * WIDTH
     return finding(code, queue.path, message, span=span, slot=slot, expected=expected, found=found, severity=severity)
 

@@ -25,7 +25,6 @@ class Lanes(NamedTuple):
 
     queues: Sequence[QueueUnits]
     source: Ints
-    slot: Ints
     queue_offset: Ints
     at: Ints
     size: Ints
@@ -38,6 +37,10 @@ class Lanes(NamedTuple):
         """The lanes that point into [start, end) of the commit log."""
         return slice(int(self.at.searchsorted(start)), int(self.at.searchsorted(end)))
 
+    def slot(self, lane: int) -> int:
+        """Which unit of its file a lane is."""
+        return int(self.queue_offset[lane]) - self.queues[int(self.source[lane])].first_offset
+
 
 def lanes_of(queues: Sequence[QueueUnits]) -> Lanes:
     """All queues' units as lanes."""
@@ -48,7 +51,6 @@ def lanes_of(queues: Sequence[QueueUnits]) -> Lanes:
     at = joined([q.at for q in queues])
     columns: tuple[Ints, ...] = (
         np.arange(len(queues)).repeat([len(q.at) for q in queues]) if len(queues) > 1 else np.zeros(len(at), np.int64),
-        joined([q.slot for q in queues]),
         joined([q.queue_offset for q in queues]),
         at,
         joined([q.size for q in queues]),
@@ -57,6 +59,6 @@ def lanes_of(queues: Sequence[QueueUnits]) -> Lanes:
     if np.count_nonzero(at[1:] < at[:-1]):
         order = at.argsort(kind="stable")
         columns = tuple(column[order] for column in columns)
-    source, slot, queue_offset, at, size, tag_code = columns
+    source, queue_offset, at, size, tag_code = columns
     state, blank = np.zeros(len(at), np.int8), np.zeros((2, len(at)), np.int64)
-    return Lanes(queues, source, slot, queue_offset, at, size, tag_code, state, blank[0], blank[1])
+    return Lanes(queues, source, queue_offset, at, size, tag_code, state, blank[0], blank[1])

@@ -253,7 +253,7 @@ class _FileScan:
                 )
 
     def _unit(self, code: str, lane: int, message: str, **more: object) -> Finding:
-        queue, slot = self._lanes.queues[int(self._lanes.source[lane])], int(self._lanes.slot[lane])
+        queue, slot = self._lanes.queues[int(self._lanes.source[lane])], self._lanes.slot(lane)
         return finding(code, queue.path, message, span=(slot * 20, slot * 20 + 20), slot=slot, **more)  # type: ignore[arg-type]
 
     def _walk(self, position: int, stop: int, extra: list[int], *, final: bool) -> Generator[Finding, None, int]:

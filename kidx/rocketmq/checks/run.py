@@ -29,6 +29,7 @@ from kidx.rocketmq.queues import ConsumeQueue
 if TYPE_CHECKING:
     from kidx.rocketmq.checks.units import Ints
 
+_LARGEST_BLOCK_BYTES = 16 << 20
 _CHUNK_BYTES = UNIT.size << 10  # of a queue, whose first units mostly say all
 
 
@@ -39,6 +40,9 @@ def check_store(
 
     A commit-log file is shared out among `jobs` processes.
     """
+    # glibc gives blocks back to the system at once until one as large was freed; window after window the system would
+    # have to clear them anew. This one is never touched.
+    np.empty(_LARGEST_BLOCK_BYTES, np.uint8)
     checked = Checked()
     opened = OpenFiles()
     try:

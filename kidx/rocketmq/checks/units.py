@@ -23,12 +23,12 @@ _CHUNK_UNITS = 1 << 14
 
 
 class QueueUnits(NamedTuple):
-    """A queue file's units that lead somewhere. `slot` counts in the file, `queue_offset` in the queue; all int64."""
+    """A queue file's units that lead somewhere, all int64. `first_offset` is the queue offset of the file's first."""
 
     topic: str
     queue_id: int
     path: str
-    slot: Ints
+    first_offset: int
     queue_offset: Ints
     at: Ints
     size: Ints
@@ -39,7 +39,7 @@ def read_units(opened: OpenFiles, file: StoreFile) -> tuple[Ints, Ints, Ints]:
     """(commit-log offset, size, tag code) of every whole unit of a file, up to the last that is not all zero."""
     evidence = opened.get(file.path)
     count = file.size // WIDTH
-    at, size, tag_code = (np.empty(count, np.int64) for _ in range(3))
+    at, size, tag_code = np.empty((3, count), np.int64)  # at one go: numpy asks for huge pages for it
     chunk = np.empty(min(count, _CHUNK_UNITS) * WIDTH, np.uint8)
     for start in range(0, count, _CHUNK_UNITS):
         data = chunk[: (count - start) * WIDTH].data
@@ -91,8 +91,8 @@ def check_queue(
             yield finding("KXR121", file.path, said, span=span, slot=int(expired[0]), found=len(expired))
             kept = at >= log_start
             slots, at, size, tag_code = slots[kept], at[kept], size[kept], tag_code[kept]
-        queue_offset = slots + base // WIDTH if base else slots
-        yield QueueUnits(topic, queue_id, file.path, slots, queue_offset, at, size, tag_code)
+        slots += base // WIDTH
+        yield QueueUnits(topic, queue_id, file.path, base // WIDTH, slots, at, size, tag_code)
 
 
 def _span(slot: int) -> tuple[int, int]:
