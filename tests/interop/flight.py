@@ -22,7 +22,7 @@ from tests.interop.questions.dumps import dumps
 from tests.interop.questions.live import groups, live
 from tests.interop.questions.maps import maps
 from tests.interop.questions.reads import aborted, reads
-from tests.interop.questions.rebuilt import rebuilt
+from tests.interop.questions.rebuilt import INDEXES, rebuilt, recovered
 from tests.interop.questions.searches import searches
 from tests.interop.questions.writes import writes
 from tests.interop.scenario import Scenario, Topic
@@ -39,6 +39,7 @@ _SETTINGS = {
 }
 _SETTLED_SECONDS = 2
 _WRITES, _MAPS = 25, 4
+_RECOVERY_FAILS = (b"recovery fails", b"does not fit the base offset", b"offsets are before those")
 
 
 def fly(seeds: list[int], root: Path) -> dict[int, Ledger]:
@@ -58,7 +59,7 @@ def fly(seeds: list[int], root: Path) -> dict[int, Ledger]:
         for scenario in scenarios:
             _after_it_stopped(scenario, kafka, ledgers[scenario.seed], broker.data, root / f"stopped-{scenario.seed}")
         _internal_topics(scenarios[0], kafka, ledgers[seeds[0]], broker.data, root / "internal")
-        _after_it_crashed(scenarios, broker, ledgers, root / "crashed")
+        _after_it_crashed(scenarios, broker, kafka, ledgers, root / "crashed")
     return ledgers
 
 
@@ -123,7 +124,9 @@ def _case(kafka: Program, ledger: Ledger, chance: random.Random, partition: Path
     return Case(kafka, ledger, chance, partition, copy / partition.name, scratch, interval)
 
 
-def _after_it_crashed(scenarios: list[Scenario], broker: Broker, ledgers: dict[int, Ledger], scratch: Path) -> None:
+def _after_it_crashed(
+    scenarios: list[Scenario], broker: Broker, kafka: Program, ledgers: dict[int, Ledger], scratch: Path
+) -> None:
     """More is written, the broker killed, tails of logs damaged: its recovery makes the indexes that kidx makes."""
     client = broker.start()
     for scenario in scenarios:
@@ -135,8 +138,10 @@ def _after_it_crashed(scenarios: list[Scenario], broker: Broker, ledgers: dict[i
         for topic in scenario.topics:
             partition, ledger = broker.data / topic.partition, ledgers[scenario.seed]
             _damage_tail(sorted(partition.glob("*.log"))[-1], scenario.chance)
-            rebuilt = _rebuilt(topic, partition, scratch / str(scenario.seed))
-            if rebuilt is None:
+            rebuilt = _rebuilt(topic, partition, scratch / "ours" / str(scenario.seed))
+            fails = _recovery_fails(kafka, topic, partition, scratch / "theirs" / partition.name)
+            ledger.compare("recovery.fails", ("rebuild", partition), rebuilt is None, fails)
+            if fails or rebuilt is None:
                 shutil.rmtree(partition)  # with it the broker would not start
                 continue
             whole.append((ledger, partition))
@@ -168,15 +173,24 @@ def _damage_tail(log: Path, chance: random.Random) -> None:
 def _rebuilt(topic: Topic, partition: Path, output: Path) -> dict[Path, bytes] | None:
     """The last segment's indexes as kidx makes them: that one a broker always recovers after a crash.
 
-    None where kidx says that they have no room: a broker's recovery fails there (the question `rebuilt` proves that).
+    None where kidx says what recovery fails at: no room in an index, or offsets that do not go into one.
     """
     sizes = ["--index-interval-bytes", topic.interval, "--max-index-size", topic.configs["segment.index.bytes"]]
     ran = run("rebuild", partition, "--output", output, *sizes)
-    if b"recovery fails" in ran.err:
+    if any(reason in ran.err + ran.out for reason in _RECOVERY_FAILS):
         return None
     assert ran.status == 0, ran.err
     last = sorted(partition.glob("*.log"))[-1]
-    made = {
-        last.with_suffix(s): output / partition.name / (last.stem + s) for s in (".index", ".timeindex", ".txnindex")
-    }
+    made = {last.with_suffix(s): output / partition.name / (last.stem + s) for s in INDEXES}
     return {path: new.read_bytes() if new.exists() else b"" for path, new in made.items()}
+
+
+def _recovery_fails(kafka: Program, topic: Topic, partition: Path, scratch: Path) -> bool:
+    """Whether LogSegment.recover throws for a segment, in copies of them."""
+    index_bytes = int(str(topic.configs["segment.index.bytes"]))
+    for log in sorted(partition.glob("*.log")):
+        try:
+            recovered(kafka, log, scratch / log.stem, topic.interval, index_bytes)
+        except RuntimeError:
+            return True
+    return False

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from tests.interop.lab import Program
 from tests.interop.questions import Case, run
 
-_INDEXES = (".index", ".timeindex", ".txnindex")
+INDEXES = (".index", ".timeindex", ".txnindex")
 _ROOM = 10485760
 
 
@@ -19,10 +20,10 @@ def rebuilt(case: Case) -> None:
         sizes = ("--index-interval-bytes", interval, "--max-index-size", index_bytes)
         ran = run("rebuild", case.partition, "--output", ours, *sizes)
         refused = 0
-        for log, _, base in case.files(".log"):
-            theirs = _recovered(case, log, base, interval, index_bytes)
+        for log, *_ in case.files(".log"):
+            theirs = _recovered(case, log, interval, index_bytes)
             refused += theirs is None
-            for suffix in _INDEXES:
+            for suffix in INDEXES:
                 mine = ours / case.partition.name / (log.stem + suffix)
                 asked = ("rebuild", *sizes, log.with_suffix(suffix))
                 case.ledger.compare(
@@ -31,21 +32,30 @@ def rebuilt(case: Case) -> None:
         case.ledger.compare("rebuild.refused", ("rebuild", case.partition, *sizes), ran.status == 3, refused > 0)
 
 
-def _recovered(case: Case, log: Path, base: int, interval: int, index_bytes: int) -> Path | None:
+def _recovered(case: Case, log: Path, interval: int, index_bytes: int) -> Path | None:
     """A directory with the segment as Kafka recovers it; None where that fails, for an index is too small."""
-    topic, _, number = case.partition.name.rpartition("-")
     directory = case.scratch / f"recovered-{index_bytes}" / log.stem
+    try:
+        truncated = recovered(case.kafka, log, directory, interval, index_bytes)
+    except RuntimeError as e:
+        assert "full" in str(e), (log, e)
+        return None
+    case.ledger.compare("rebuild.truncated", ("recover", log), 0, truncated)
+    return directory
+
+
+def recovered(kafka: Program, log: Path, directory: Path, interval: int, index_bytes: int) -> int:
+    """Let LogSegment.recover work on a copy of a segment in a new directory; the bytes that it cut off the log.
+
+    Raises RuntimeError where it throws.
+    """
     directory.mkdir(parents=True)
     for path in (log, log.with_suffix(".snapshot")):
         if path.exists():
             shutil.copy(path, directory)
-    try:
-        (truncated,) = case.kafka.ask("recover", directory, base, interval, index_bytes, topic, number)
-    except RuntimeError as e:
-        assert "full" in str(e), (log, e)
-        return None
-    case.ledger.compare("rebuild.truncated", ("recover", log), 0, int(truncated))
-    return directory
+    topic, _, number = log.parent.name.rpartition("-")
+    (truncated,) = kafka.ask("recover", directory, int(log.stem), interval, index_bytes, topic, number)
+    return int(truncated)
 
 
 def _bytes(path: Path) -> str:
