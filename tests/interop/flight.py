@@ -149,6 +149,8 @@ def _after_it_crashed(
     broker.start()
     broker.stop()
     for ledger, path, data in expected:
+        if not path.with_suffix(".log").exists():
+            continue  # cut below the log start offset: then a broker begins the log anew
         real = path.read_bytes() if path.exists() else b""
         ledger.compare("recovery", ("rebuild", path), data.hex(), real.hex())
     for ledger, partition in whole:
