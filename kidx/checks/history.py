@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from kidx.checks.log import LogChecked
 from kidx.checks.making import bounded
-from kidx.checks.outside_transactions import outside_transactions
+from kidx.checks.outside_transactions import outside_earlier_transactions
 from kidx.checks.producer_history import ProducerHistory
 from kidx.checks.segment import SegmentChecked
 from kidx.checks.snapshots import Told, compare_snapshot
@@ -79,7 +79,7 @@ def check_history(
         )
         named.update(log.named)
     yield from open_transactions(living[-1].segment.files[LOG].path, replay)
-    yield from outside_transactions(living, {producer: first for first, producer in replay.still_open()})
+    yield from outside_earlier_transactions(living, {producer: first for first, producer in replay.still_open()})
     yield from _snapshots_against(snapshots, named, producers, open_at, end, compacted=compacted)
 
 

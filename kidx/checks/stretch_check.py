@@ -31,7 +31,7 @@ def check_stretch(
     thorough: WindowCheck | None = None
     windows = scan(log, offsets.positions if offsets else None, start=start, end=end, hold=facts.deep)
     for window in windows:
-        if not (thorough and thorough.after_bad) and _passes_quietly(window, facts, seen, offsets, times):
+        if not (thorough and thorough.wants(window)) and _passes_quietly(window, facts, seen, offsets, times):
             continue
         if thorough is None:
             from kidx.checks.window_check import WindowCheck  # in a healthy log of large batches it is not needed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kidx.checks.batch_headers import of_batch
+from kidx.checks.outside_transactions import outside_transaction
 from kidx.checks.stretch import TransactionEvent
 from kidx.evidence import Evidence
 from kidx.findings import Finding
@@ -27,7 +28,8 @@ class TransactionEvents:
 
     def __init__(self, log: Evidence, *, deep: bool = False) -> None:
         self._log, self._deep = log, deep
-        self._open: set[int] = set()  # producers that have a transaction open since the stretch began
+        self._open: dict[int, int] = {}  # first offsets of the transactions open that began in the stretch, by producer
+        self._outside: list[tuple[int, int]] = []  # rows of batches outside an open transaction, and where that began
         self._unknown: list[tuple[int, int | None]] = []  # rows of control batches of no type that there is
         self._damaged: list[tuple[int, Damage]] = []  # rows of control batches that recovery cannot read
 
@@ -35,10 +37,10 @@ class TransactionEvents:
         """The events of a window's sound batches."""
         import numpy as np
 
-        rows = np.nonzero(good & (window.transactional | window.control))[0].tolist()
-        if not rows:
+        told = good & (window.transactional | window.control)
+        if not told.any() and not self.meets_open(window):
             return
-        wanted = set(rows)
+        wanted = set(np.nonzero(told | good & (window.column("producer_id") >= 0))[0].tolist())
         for row, batch in enumerate(window.batches()):
             if row not in wanted:
                 continue
@@ -55,13 +57,27 @@ class TransactionEvents:
                     continue
                 if batch.producer_id < 0:  # KRaft's own
                     continue
-                self._open.discard(batch.producer_id)
+                self._open.pop(batch.producer_id, None)
                 epoch = _coordinator_epoch(records[0]) if marker in (ABORT, COMMIT) else None
+            elif not window.transactional[row]:
+                if (first := self._open.get(batch.producer_id)) is not None:
+                    self._outside.append((row, first))
+                continue
             elif batch.producer_id in self._open:
                 continue
             else:
-                self._open.add(batch.producer_id)
+                self._open[batch.producer_id] = batch.base_offset
             yield TransactionEvent(batch.position, batch.producer_id, batch.base_offset, marker, epoch)
+
+    def meets_open(self, window: Window) -> bool:
+        """Whether a window has batches of a producer whose transaction, begun in the stretch, is open."""
+        return bool(self._open) and not self._open.keys().isdisjoint(window.column("producer_id").tolist())
+
+    def outside(self, window: Window) -> Iterator[Finding]:
+        """Findings about the window's batches that stand outside their producer's open transaction."""
+        for row, first in self._outside:
+            yield outside_transaction(self._log.path, window.batch(row), first)
+        self._outside.clear()
 
     def unknown(self, window: Window) -> Iterator[Finding]:
         """Findings about the window's control batches whose record is no control record, or cannot be read."""

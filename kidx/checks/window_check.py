@@ -44,6 +44,10 @@ class WindowCheck:
         self._events = TransactionEvents(log, deep=facts.deep)
         self._decoder: RecordDecoder | None = None
 
+    def wants(self, window: Window) -> bool:
+        """Whether a window has to be looked at here, however healthy it is by itself."""
+        return self.after_bad or self._events.meets_open(window)
+
     def check(self, window: Window) -> None:
         """Check a window; what there is to tell goes into `seen`. Raises CannotRead and its children."""
         import numpy as np
@@ -63,6 +67,7 @@ class WindowCheck:
         seen.events += events
         seen.producers.take(window, sound, events)
         self._add(self._events.unknown(window))
+        self._add(self._events.outside(window))
         self._named(window, good, first_offsets)
         if self.offsets is not None:
             self._add(self.offsets.meet(self.log, window))

@@ -12,15 +12,18 @@ from kidx.formats.crc import crc_holds
 from kidx.formats.records import COUNT, LIMIT, OFFSETS, PAYLOAD, RECORD, Damage, Decoded, Record
 
 
-def decode_message(batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES) -> Decoded:
+def decode_message(
+    batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES, lenient: bool = False
+) -> Decoded:
     """The records of a v0 or v1 entry; `entry` is all of its `batch.size` bytes.
 
     An uncompressed message is one record. Of a wrapper the inner messages come back, with absolute offsets, and with
-    the wrapper's timestamp under LogAppendTime. Damage is described, never raised.
+    the wrapper's timestamp under LogAppendTime. Damage is described, never raised. `lenient` takes a lone message that
+    bytes follow inside its entry, as Kafka does.
     """
     entry = bytes(entry)
-    key, value, why = _key_and_value(batch, entry)
-    if why:
+    key, value, left, why = _key_and_value(batch, entry)
+    if why and not (lenient and left and batch.codec == NONE):
         return Decoded([], Damage(RECORD, why, 0))
     if batch.codec == NONE:
         return Decoded([_record(batch, batch.base_offset, batch.max_timestamp, key, value, entry)], None)
@@ -52,7 +55,7 @@ def _inner_messages(wrapper: Batch, data: memoryview) -> Decoded:
             damage = Damage(RECORD, why + str(wrapper.magic), number)
             break
         entry = bytes(data[at : inner.next_position])
-        key, value, problem = _key_and_value(inner, entry)
+        key, value, _, problem = _key_and_value(inner, entry)
         if problem:
             damage = Damage(RECORD, f"message {number} inside: {problem}", number)
             break
@@ -88,19 +91,18 @@ def _record(
     return Record(offset, timestamp, key, value, (), -1, len(entry), message.attributes, message.crc, crc_ok)
 
 
-def _key_and_value(message: Batch, entry: bytes) -> tuple[bytes | None, bytes | None, str]:
-    """Key, value, and what is wrong with them ("" where nothing is)."""
+def _key_and_value(message: Batch, entry: bytes) -> tuple[bytes | None, bytes | None, int, str]:
+    """Key, value, how many bytes follow them, and what is wrong ("" where nothing is)."""
     at = MESSAGE_V0.size if message.magic == 0 else MESSAGE_V1.size
     fields: list[bytes | None] = []
     for name in ("key", "value"):
         if at + 4 > len(entry):
-            return None, None, f"it ends before the length of its {name}"
+            return None, None, 0, f"it ends before the length of its {name}"
         length = int.from_bytes(entry[at : at + 4], "big", signed=True)
         at += 4
         if length > len(entry) - at:
-            return None, None, f"its {name} claims {length} bytes, and {len(entry) - at} are left"
+            return None, None, 0, f"its {name} claims {length} bytes, and {len(entry) - at} are left"
         fields.append(None if length < 0 else entry[at : at + length])
         at += max(length, 0)
-    if at != len(entry):
-        return None, None, f"{len(entry) - at} bytes follow its value"
-    return fields[0], fields[1], ""
+    left = len(entry) - at
+    return fields[0], fields[1], left, f"{left} bytes follow its value" if left else ""

@@ -20,10 +20,10 @@ def read_records(evidence: Evidence, batch: Batch, *, limit_bytes: int = MAX_INF
 def decode_entry(
     batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES, lenient: bool = False
 ) -> Decoded:
-    """As `read_records`, from all of the entry's bytes; `lenient` as RecordReader's, of v2 batches."""
+    """As `read_records`, from all of the entry's bytes; `lenient` as RecordReader's and decode_message's."""
     if batch.magic == 2:
         return decode_batch(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes, lenient=lenient)
-    return decode_message(batch, entry, limit_bytes=limit_bytes)
+    return decode_message(batch, entry, limit_bytes=limit_bytes, lenient=lenient)
 
 
 def first_offset(evidence: Evidence, batch: Batch) -> int:

@@ -23,13 +23,13 @@ def test_a_transactional_bit_makes_what_follows_stand_outside(copy: Copy) -> Non
     log = sorted(copy("clean/plain-0").glob("*.log"))[-1]
     batch = next(b for b in batches(log) if b.producer_id >= 0)
     header(attributes=batch.attributes | TRANSACTIONAL_BIT)(log, batch)
-    (one,) = outside(log.parent)
+    one, *_ = outside(log.parent)
     assert one.severity == ERROR
     after = next(b for b in batches(log)[1:] if b.producer_id == batch.producer_id and b.position > batch.position)
     assert one.byte_start == after.position
     assert f"since offset {batch.base_offset}" in one.message
     header(attributes=after.attributes | TRANSACTIONAL_BIT)(log, after)
-    (one,) = outside(log.parent)
+    one, *_ = outside(log.parent)
     assert one.byte_start is not None and one.byte_start > after.position
 
 
@@ -51,3 +51,16 @@ def test_a_damaged_batch_proves_nothing(copy: Copy) -> None:
     for batch in others:
         damage.flip_byte(log, batch.position + 17)
     assert rules(grave(check(log.parent))) == {"KX301"}
+
+
+def test_inside_a_transaction_that_a_marker_ends(copy: Copy) -> None:
+    log = sorted(copy("clean/txn-0").glob("*.log"))[0]
+    opened = set()
+    for batch in batches(log):
+        if batch.transactional and not batch.control and batch.producer_id in opened:
+            header(attributes=batch.attributes & ~TRANSACTIONAL_BIT)(log, batch)
+            break
+        (opened.discard if batch.control else opened.add)(batch.producer_id)
+    (one,) = outside(log.parent)
+    assert one.byte_start == batch.position
+    assert [f.rule for f in check(log).findings if f.rule == "KX409"] == ["KX409"]  # asked for alone, too

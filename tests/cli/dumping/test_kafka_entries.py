@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.building import batch, record, varint
+from tests.building import batch, message, record, varint
 from tests.damage import fix_crc, overwrite, set_header
 from tests.support import Ran, kidx_here
 
@@ -72,3 +72,10 @@ def test_an_index_entry_is_held_against_whatever_stands_there(tmp_path: Path) ->
     index.write_bytes((1).to_bytes(4, "big") + log.read_bytes().index(inner).to_bytes(4, "big"))
     ran = dump(index)
     assert ran.status == 1 and b"Mismatches in :%b\n  Index offset: 1, log offset: 77\n" % bytes(index) in ran.err
+
+
+def test_zeros_behind_an_old_message_s_length_are_an_empty_message(tmp_path: Path) -> None:
+    log = log_of(tmp_path, message(b"value" * 20, magic=0), bytes(3))
+    overwrite(log, 16, bytes(110))
+    ran = dump("--deep-iteration", log)
+    assert b"| offset: 0 NoTimestampType: -1 keySize: 0 valueSize: 0 isValid: false crc: " in ran.out
