@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kidx.checks.catalogue import RULES
 from kidx.findings import Finding
-from kidx.light_typing import Any
+from kidx.light_typing import Any, NamedTuple, TypeVar
 
 MAX_FINDINGS_OF_A_RULE = 1000  # in one file: random bytes would otherwise give one an entry
+T = TypeVar("T")
 
 
 def finding(
@@ -28,15 +29,39 @@ def finding(
     return Finding(code, severity or rule.severity, file, start, end, slot, expected, found, message, rule.broker)
 
 
-def bounded(findings: Iterable[Finding]) -> Iterator[Finding]:
+class Counted(NamedTuple):
+    """Findings of one rule that nobody will be told one by one: how many, and the last of them."""
+
+    last: Finding
+    number: int
+
+
+class Telling:
+    """Makes no more findings of a rule in one file than bounded() lets through; the rest is counted."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+
+    def of(self, code: str, items: Sequence[T], make: Callable[[T], Finding]) -> Iterator[Finding | Counted]:
+        """The findings of a rule that `make` makes of items, in order."""
+        told = self._told.get(code, 0)
+        self._told[code] = told + len(items)
+        room = max(0, MAX_FINDINGS_OF_A_RULE - told)
+        yield from map(make, items[:room])
+        if len(items) > room:
+            yield Counted(make(items[-1]), len(items) - room)
+
+
+def bounded(findings: Iterable[Finding | Counted]) -> Iterator[Finding]:
     """The findings of one file, at most MAX_FINDINGS_OF_A_RULE of each rule, then one that counts the rest."""
     seen: dict[str, int] = {}
     last: dict[str, Finding] = {}
     for one in findings:
-        seen[one.rule] = count = seen.get(one.rule, 0) + 1
-        last[one.rule] = one
-        if count <= MAX_FINDINGS_OF_A_RULE:
-            yield one
+        told, count = (one.last, one.number) if isinstance(one, Counted) else (one, 1)
+        seen[told.rule] = so_far = seen.get(told.rule, 0) + count
+        last[told.rule] = told
+        if so_far <= MAX_FINDINGS_OF_A_RULE:
+            yield told
     for code, count in seen.items():
         more = count - MAX_FINDINGS_OF_A_RULE
         if more > 0:

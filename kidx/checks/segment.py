@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from kidx.checks.account import Checked
 from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
 from kidx.checks.density import apart, sparse
-from kidx.checks.index_alone import IndexFacts, check_extent, check_index, index_extent
+from kidx.checks.index_alone import check_extent, check_index, index_extent
+from kidx.checks.index_facts import IndexFacts
 from kidx.checks.index_plain import healthy_columns
 from kidx.checks.log import LogChecked, check_log
 from kidx.checks.making import bounded, finding

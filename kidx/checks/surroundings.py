@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from functools import cached_property, partial
 
-from kidx.checks.index_alone import UNKNOWN_STOP, IndexFacts
+from kidx.checks.index_facts import UNKNOWN_STOP, IndexFacts
 from kidx.checks.options import Options
 from kidx.findings import NOTE, WARNING
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kidx.checks.index_alone import IndexFacts, check_extent
-from kidx.checks.making import finding
+from kidx.checks.index_alone import check_extent
+from kidx.checks.index_facts import IndexFacts
+from kidx.checks.making import Counted, Telling, finding
 from kidx.checks.order import out_of_order
+from kidx.checks.zero_runs import ZeroRuns
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, decode
@@ -26,30 +28,23 @@ def transaction_extent(evidence: Evidence) -> Extent:
     return Extent(entries, 0, torn)
 
 
-def check_transaction_index(evidence: Evidence, facts: IndexFacts, extent: Extent) -> Iterator[Finding]:
+def check_transaction_index(evidence: Evidence, facts: IndexFacts, extent: Extent) -> Iterator[Finding | Counted]:
     """Findings about a transaction index by itself."""
     if evidence.size == 0:
         yield finding("KX114", evidence.path, "0 bytes: a broker creates this file with its first entry", found=0)
     yield from check_extent(evidence, TRANSACTION_INDEX, facts, extent)
-    zeros: tuple[int, int] | None = None  # a run of all-zero entries that may go on in the next chunk
+    telling = Telling()
+    zeros = ZeroRuns(evidence.path, _WIDTH, telling, "; this index is never preallocated")
     for start in range(0, extent.entries, _CHUNK_ENTRIES):
         first = max(0, start - 2)
         last = min(extent.entries, start + _CHUNK_ENTRIES + 2)
         fields = decode(TRANSACTION_INDEX, evidence.read(first * _WIDTH, (last - first) * _WIDTH))
         end = min(extent.entries, start + _CHUNK_ENTRIES)
         zero = _all_zero(fields)
-        for begin, stop in _runs(zero, first):
-            if zeros and begin <= zeros[1]:
-                zeros = (zeros[0], max(zeros[1], stop))
-                continue
-            if zeros:
-                yield _zero_run(evidence.path, *zeros)
-            zeros = (begin, stop)
-        for one in _check_entries(evidence.path, facts, fields, first, zero):
-            if one.slot is not None and start <= one.slot < end:
-                yield one
-    if zeros:
-        yield _zero_run(evidence.path, *zeros)
+        yield from zeros.add(zero, first)
+        check = _EntryCheck(evidence.path, facts, fields, first, (start, end), zero, telling)
+        yield from check.findings()
+    yield from zeros.end()
 
 
 def _all_zero(fields: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
@@ -59,106 +54,109 @@ def _all_zero(fields: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]
     return zero
 
 
-def _runs(mask: npt.NDArray[np.bool_], first: int) -> Iterator[tuple[int, int]]:
-    """Runs of True: first slot, slot after the last."""
-    import numpy as np
+class _EntryCheck:
+    """Names what is wrong with the entries of one chunk that are not all `zero`. Each slot gets one finding.
 
-    edges = np.diff(np.concatenate(([False], mask, [False])).astype(np.int8))
-    begins, stops = np.nonzero(edges == 1)[0] + first, np.nonzero(edges == -1)[0] + first
-    yield from zip(begins.tolist(), stops.tolist(), strict=True)
+    `fields` begin at slot `first`; findings are made for the slots from the first to before the second of `slots`.
+    """
 
+    def __init__(
+        self,
+        file: str,
+        facts: IndexFacts,
+        fields: dict[str, npt.NDArray[np.int64]],
+        first: int,
+        slots: tuple[int, int],
+        zero: npt.NDArray[np.bool_],
+        telling: Telling,
+    ) -> None:
+        self.file, self.facts, self.fields, self.first, self.slots = file, facts, fields, first, slots
+        self.blamed = zero.copy()
+        self.telling = telling
 
-def _zero_run(file: str, begin: int, stop: int) -> Finding:
-    count = stop - begin
-    return finding(
-        "KX102",
-        file,
-        f"{count:,} {'entry' if count == 1 else 'entries'} of nothing but zeros; this index is never preallocated",
-        span=(begin * _WIDTH, stop * _WIDTH),
-        slot=begin,
-        found=count,
-    )
-
-
-def _check_entries(
-    file: str, facts: IndexFacts, fields: dict[str, npt.NDArray[np.int64]], first: int, zero: npt.NDArray[np.bool_]
-) -> Iterator[Finding]:
-    """Name what is wrong with the entries that are not all `zero`. Each slot gets one finding."""
-    import numpy as np
-
-    version, producer = fields["version"], fields["producer_id"]
-    begins, ends, stable = fields["first_offset"], fields["last_offset"], fields["last_stable_offset"]
-    blamed = zero.copy()
-
-    def report(code: str, mask: npt.NDArray[np.bool_], said: str, name: str, bound: str | None) -> Iterator[Finding]:
-        for index in np.nonzero(mask)[0].tolist():
-            entry = {n: int(values[index]) for n, values in fields.items()}
-            before = {n: int(values[index - 1]) for n, values in fields.items()} if index else entry
-            wanted = bound.format(before=before, **entry) if bound else None
-            at = (index + first) * _WIDTH
-            yield finding(
-                code,
-                file,
-                f"entry {index + first:,}: " + said.format(wanted=wanted, before=before, **entry),
-                span=(at, at + _WIDTH),
-                slot=index + first,
-                expected=wanted,
-                found=entry[name],
+    def findings(self) -> Iterator[Finding | Counted]:
+        """One rule after another."""
+        fields, facts = self.fields, self.facts
+        version, producer = fields["version"], fields["producer_id"]
+        begins, ends, stable = fields["first_offset"], fields["last_offset"], fields["last_stable_offset"]
+        odd = version != 0
+        yield from self._report("KX115", odd, "its version is {version}; only version {wanted} exists", "version", "0")
+        base = facts.base_offset
+        for mask, said, name, bound in (
+            (producer < 0, "its producer id is {producer_id}; ids start at 0", "producer_id", ">= 0"),
+            (begins < 0, "its first offset is {first_offset}; offsets start at 0", "first_offset", ">= 0"),
+            (ends < base, "its last offset {last_offset} lies before the segment", "last_offset", f">= {base}"),
+            (
+                begins >= ends,  # the marker comes after the records: first and last offset are never the same
+                "it begins at offset {first_offset} and ends at {last_offset}; its ABORT marker comes last",
+                "first_offset",
+                "< {last_offset}",
+            ),
+            (
+                (stable < 0) | (stable > ends + 1),
+                "its last stable offset {last_stable_offset} is not 0 to the one after the marker at {last_offset}",
+                "last_stable_offset",
+                "<= {last_offset} + 1",
+            ),
+        ):
+            yield from self._report("KX117", mask, said, name, bound)
+        yield from self._report(
+            "KX116",
+            self._disordered(ends, strict=True),
+            "its last offset {last_offset} breaks the order; the entry before says {before[last_offset]}",
+            "last_offset",
+            "> {before[last_offset]}",
+        )
+        yield from self._report(
+            "KX117",
+            self._disordered(stable, strict=False),
+            "its last stable offset {last_stable_offset} breaks the order; the entry before says "
+            "{before[last_stable_offset]}, and it never falls",
+            "last_stable_offset",
+            ">= {before[last_stable_offset]}",
+        )
+        if facts.next_base_offset is not None:
+            yield from self._report(
+                "KX112",
+                ends >= facts.next_base_offset,
+                "its last offset {last_offset} is not in this segment; it has to be {wanted}",
+                "last_offset",
+                f"<= {facts.next_base_offset - 1}",
             )
 
-    odd = (version != 0) & ~blamed
-    yield from report("KX115", odd, "its version is {version}; only version {wanted} exists", "version", "0")
-    blamed |= odd
-    base = facts.base_offset
-    for mask, said, name, bound in (
-        (producer < 0, "its producer id is {producer_id}; ids start at 0", "producer_id", ">= 0"),
-        (begins < 0, "its first offset is {first_offset}; offsets start at 0", "first_offset", ">= 0"),
-        (ends < base, "its last offset {last_offset} lies before the segment", "last_offset", f">= {base}"),
-        (
-            begins >= ends,  # the marker comes after the records: first and last offset are never the same
-            "it begins at offset {first_offset} and ends at {last_offset}; its ABORT marker comes last",
-            "first_offset",
-            "< {last_offset}",
-        ),
-        (
-            (stable < 0) | (stable > ends + 1),
-            "its last stable offset {last_stable_offset} is not 0 to the one after the marker at {last_offset}",
-            "last_stable_offset",
-            "<= {last_offset} + 1",
-        ),
-    ):
-        odd = mask & ~blamed
-        yield from report("KX117", odd, said, name, bound)
-        blamed |= odd
-    rest = np.nonzero(~blamed)[0]
-    odd = np.zeros(len(ends), bool)
-    odd[rest[out_of_order(ends[rest], strict=True)]] = True
-    yield from report(
-        "KX116",
-        odd,
-        "its last offset {last_offset} breaks the order; the entry before says {before[last_offset]}",
-        "last_offset",
-        "> {before[last_offset]}",
-    )
-    blamed |= odd
-    rest = np.nonzero(~blamed)[0]
-    odd = np.zeros(len(ends), bool)
-    odd[rest[out_of_order(stable[rest], strict=False)]] = True
-    yield from report(
-        "KX117",
-        odd,
-        "its last stable offset {last_stable_offset} breaks the order; the entry before says "
-        "{before[last_stable_offset]}, and it never falls",
-        "last_stable_offset",
-        ">= {before[last_stable_offset]}",
-    )
-    blamed |= odd
-    if facts.next_base_offset is not None:
-        odd = (ends >= facts.next_base_offset) & ~blamed
-        yield from report(
-            "KX112",
-            odd,
-            "its last offset {last_offset} is not in this segment; it has to be {wanted}",
-            "last_offset",
-            f"<= {facts.next_base_offset - 1}",
+    def _disordered(self, values: npt.NDArray[np.int64], *, strict: bool) -> npt.NDArray[np.bool_]:
+        """Entries that break the order among those not blamed yet."""
+        import numpy as np
+
+        rest = np.nonzero(~self.blamed)[0]
+        odd = np.zeros(len(values), bool)
+        odd[rest[out_of_order(values[rest], strict=strict)]] = True
+        return odd
+
+    def _report(
+        self, code: str, mask: npt.NDArray[np.bool_], said: str, name: str, bound: str
+    ) -> Iterator[Finding | Counted]:
+        """A finding for each entry of the mask not blamed yet; `name` is the field, `bound` what it should keep to."""
+        import numpy as np
+
+        mask = mask & ~self.blamed
+        self.blamed |= mask
+        rows = np.nonzero(mask)[0]
+        start, end = self.slots
+        rows = rows[np.searchsorted(rows, start - self.first) : np.searchsorted(rows, end - self.first)]
+        yield from self.telling.of(code, rows.tolist(), lambda row: self._finding(code, row, said, name, bound))
+
+    def _finding(self, code: str, at: int, said: str, name: str, bound: str) -> Finding:
+        entry = {n: int(values[at]) for n, values in self.fields.items()}
+        before = {n: int(values[at - 1]) for n, values in self.fields.items()} if at else entry
+        wanted = bound.format(before=before, **entry)
+        slot = at + self.first
+        return finding(
+            code,
+            self.file,
+            f"entry {slot:,}: " + said.format(wanted=wanted, before=before, **entry),
+            span=(slot * _WIDTH, (slot + 1) * _WIDTH),
+            slot=slot,
+            expected=wanted,
+            found=entry[name],
         )

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.checks.index_alone import IndexFacts, check_index, index_extent
+from kidx.checks.index_alone import check_index, index_extent
+from kidx.checks.index_facts import IndexFacts
 from kidx.checks.order import out_of_order
 from kidx.checks.transaction_index import check_transaction_index, transaction_extent
 from kidx.evidence import from_bytes
