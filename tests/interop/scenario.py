@@ -77,7 +77,7 @@ class Scenario:
             client.ask("producer", codec, f"compression.type={codec}")
         r = self.chance
         self._send_each(client, self.plain, [self._records(r.randrange(1, 12)) for _ in range(r.randrange(25, 60))])
-        self._send_each(client, self.plain, self._odd_batches())
+        self._send_each(client, self.plain, self._odd_batches(int(str(self.plain.configs["internal.segment.bytes"]))))
         self._send_each(client, self.times, [self._shuffled(r.randrange(1, 8)) for _ in range(r.randrange(20, 50))])
         self._send_each(client, self.append_time, [self._records(r.randrange(1, 6)) for _ in range(r.randrange(8, 25))])
         self._send_each(client, self.trimmed, [self._records(r.randrange(1, 6)) for _ in range(r.randrange(20, 40))])
@@ -104,7 +104,7 @@ class Scenario:
     def _topic(self, kind: str, **more: object) -> Topic:
         r = self.chance
         configs: dict[str, object] = {
-            "internal.segment.bytes": r.choice((2000, 6000, 12288, 30000, 1 << 20)),
+            "internal.segment.bytes": r.choice((3500, 6000, 12288, 30000, 1 << 20)),
             "segment.index.bytes": r.choice((24, 60, 120, 1000, 65536, 65536)),
             "index.interval.bytes": r.choice((0, 64, 300, 512, 1024, 4096)),
             "file.delete.delay.ms": r.choice((100, 60000)),
@@ -143,8 +143,8 @@ class Scenario:
             records.append(_record(late, b"k", self._text()))
         return ",".join(records)
 
-    def _odd_batches(self) -> list[str]:
-        """Null, empty, binary, large; headers of all kinds."""
+    def _odd_batches(self, segment_bytes: int) -> list[str]:
+        """Null, empty, binary, large; headers of all kinds. A batch has to fit a segment."""
         r = self.chance
         blob = r.randbytes(r.randrange(1, 300))
         headers = (("trace", b"abc"), ("trace", b""), ("null", None), ("grüße", blob[:20]), ("", b"unnamed"))
@@ -155,7 +155,9 @@ class Scenario:
             _record(self._tick(), blob, blob[::-1]),
             _record(self._tick(), b"h", b"headers", headers),
             _record(self._tick(), b"line\nbreak\ttab", b'quote" back\\slash\r\n\0'),
-            _record(self._tick(), b"large", bytes([r.randrange(256)]) * r.randrange(3000, 14000)),
+            _record(
+                self._tick(), b"large", bytes([r.randrange(256)]) * r.randrange(1000, min(14000, segment_bytes - 500))
+            ),
         ]
         return r.sample(odd, len(odd))
 
