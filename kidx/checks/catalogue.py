@@ -456,8 +456,9 @@ _LOG = (
         "segment-overflow",
         ERROR,
         "A batch's offset is too far from the segment's base for an index",
-        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264); before, appending to the index or "
-        "recovery threw (IndexOffsetOverflowException), and the cleaner died.",
+        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264). Where a batch behind it is in range "
+        "again, as after a flipped bit, the split is refused: recovery throws, and the broker does not start. Before "
+        "2.0, appending to the index or recovery threw (IndexOffsetOverflowException), and the cleaner died.",
         "Indexes hold offsets relative to the base in 31 bits. Old versions could join segments into one whose "
         "offsets span more.",
     ),
