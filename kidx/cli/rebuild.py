@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import dry_run_option, examples, format_option, from_file_option, paths_from
-from kidx.cli.rebuild_run import INDEX_INTERVAL_BYTES, MAX_INDEX_BYTES, rebuild_paths
+from kidx.cli.rebuild_run import rebuild_paths
 from kidx.cli.values import JOBS, Bytes
+from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
 
 
 @click.command(
@@ -28,14 +29,14 @@ from kidx.cli.values import JOBS, Bytes
 @click.option(
     "--index-interval-bytes",
     type=Bytes(most=2**31 - 1),
-    default=INDEX_INTERVAL_BYTES,
+    default=DEFAULT_INDEX_INTERVAL_BYTES,
     show_default=True,
     help="The topic's index.interval.bytes.",
 )
 @click.option(
     "--max-index-size",
     type=Bytes(12, 2**31 - 1),
-    default=MAX_INDEX_BYTES,
+    default=DEFAULT_MAX_INDEX_BYTES,
     show_default=True,
     help="The topic's segment.index.bytes.",
 )

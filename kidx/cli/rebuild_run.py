@@ -11,11 +11,9 @@ from kidx.cli.plain_form import jobs as jobs_of
 from kidx.cli.writing import Step, carry_out_steps
 from kidx.errors import KidxError, UsageError
 from kidx.forks import cpu_count
+from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
 from kidx.light_numpy import light_numpy
 from kidx.logdir.tree import expand
-
-INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes and
-MAX_INDEX_BYTES = 10 << 20  # segment.index.bytes, where a topic says nothing else
 
 
 def rebuild_paths(
@@ -25,8 +23,8 @@ def rebuild_paths(
     in_place: bool = False,
     dry_run: bool = False,
     jobs: int | None = None,
-    interval_bytes: int = INDEX_INTERVAL_BYTES,
-    max_index_size: int = MAX_INDEX_BYTES,
+    interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
+    max_index_size: int = DEFAULT_MAX_INDEX_BYTES,
     form: str = "text",
 ) -> int:
     """Rebuild the indexes of what paths (globs expanded) stand for, tell of each, and return the exit status."""

@@ -42,8 +42,8 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
 
     failed: list[bool] = []
     if form == "text":
-        for step, row in _outcomes(steps, dry_run, failed):
-            writes.write_line(row)
+        for step, row in _outcomes(steps, dry_run, failed, hashed=False):
+            writes.write_line(row, unchanged=not step.change.changes)
             if dry_run:
                 writes.change_lines(_entry_changes(step))
     else:
@@ -60,7 +60,9 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
     return exit_status.UNREADABLE if failed else exit_status.CLEAN
 
 
-def _outcomes(steps: Iterable[Step], dry_run: bool, failed: list[bool]) -> Iterator[tuple[Step, dict[str, Any]]]:
+def _outcomes(
+    steps: Iterable[Step], dry_run: bool, failed: list[bool], *, hashed: bool = True
+) -> Iterator[tuple[Step, dict[str, Any]]]:
     for step in steps:
         backup, written = None, False
         try:
@@ -70,11 +72,11 @@ def _outcomes(steps: Iterable[Step], dry_run: bool, failed: list[bool]) -> Itera
             complain(str(e))
             failed.append(True)
             continue
-        yield step, _outcome(step, written, backup)
+        yield step, _outcome(step, written, backup, hashed)
 
 
-def _outcome(step: Step, written: bool, backup: str | None) -> dict[str, Any]:
-    """A row of kidx.write.v1."""
+def _outcome(step: Step, written: bool, backup: str | None, hashed: bool) -> dict[str, Any]:
+    """A row of kidx.write.v1; `hashed` with its hashes."""
     from kidx.surgery.journal import sha256
 
     change = step.change
@@ -83,7 +85,7 @@ def _outcome(step: Step, written: bool, backup: str | None) -> dict[str, Any]:
         index = _index(step, data)
         row[f"entries_{when}"] = None if index is None or data is None else index.extent.entries
         row[f"bytes_{when}"] = None if data is None else len(data)
-        row[f"sha256_{when}"] = None if data is None else sha256(data)
+        row[f"sha256_{when}"] = sha256(data) if hashed and data is not None else None
     return row | {"backup": backup, "said": step.said or None}
 
 

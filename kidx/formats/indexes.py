@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_RELATIVE_OFFSET = 2**31 - 1  # AbstractIndex.toRelative: offset - base offset must fit a Java int
 WARM_SECTION_BYTES = 8192  # AbstractIndex.warmEntries (KAFKA-6432)
+DEFAULT_INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes and
+DEFAULT_MAX_INDEX_BYTES = 10 << 20  # segment.index.bytes, where a topic says nothing else
 
 
 class IndexFormat(RecordFormat):

@@ -29,12 +29,12 @@ _SHOWN = 40
 _MARKS = {"remove": "-", "add": "+"}
 
 
-def write_line(row: Mapping[str, Any], out: IO[str] | None = None) -> None:
+def write_line(row: Mapping[str, Any], *, unchanged: bool, out: IO[str] | None = None) -> None:
     """One file's outcome as a sentence: `row` has the columns of WRITE_COLUMNS."""
     out = out or sys.stdout
     verb = "written" if row["written"] else "would be written"
     before, after = _size(row, "before"), _size(row, "after")
-    if row["sha256_before"] == row["sha256_after"]:
+    if unchanged:
         text = f"unchanged, {before}"
     elif before is None:
         text = f"{verb}: new, {after}"

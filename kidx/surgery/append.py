@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kidx.errors import Refused, UsageError
-from kidx.formats.indexes import MAX_RELATIVE_OFFSET, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
+from kidx.formats.indexes import (
+    DEFAULT_MAX_INDEX_BYTES,
+    MAX_RELATIVE_OFFSET,
+    OFFSET_INDEX,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+)
 from kidx.surgery.index_file import IndexFile
 from kidx.surgery.replace import Change
 
-DEFAULT_MAX_INDEX_SIZE = 10 * 1024 * 1024  # bytes; segment.index.bytes
 _MAX_POSITION = 2**31 - 1  # a position is a Java int
 _INT64 = range(-(2**63), 2**63)
 _NO_TIMESTAMP = -1
@@ -55,7 +60,7 @@ def _allocated_bytes(index: IndexFile, max_index_size: int | None) -> int:
     if max_index_size is None:
         if index.data is not None:
             return len(index.data)
-        max_index_size = DEFAULT_MAX_INDEX_SIZE
+        max_index_size = DEFAULT_MAX_INDEX_BYTES
     if max_index_size < width:
         raise Refused(f"{index.path}: a maximum size of {max_index_size} bytes holds no entry; one has {width} bytes")
     allocated = max_index_size // width * width

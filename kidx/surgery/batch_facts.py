@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from mmap import mmap
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.forks import run_forked
-from kidx.formats.batches import SMALLEST_ENTRY
+from kidx.formats.batches import NO_TIMESTAMP, SMALLEST_ENTRY
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.resume import parts
@@ -30,15 +31,17 @@ class BatchFacts(NamedTuple):
 
     `position` (uint32, bytes), `relative_last_offset` (int32, to the segment's base), `largest_timestamp` (int64, ms:
     the largest of these batches up to the row), and `next_entry` (int32): if the row's batch has an index entry, the
-    row of the next batch that gets one, the number of rows where that comes later. None of it depends on what came
-    before, so that several processes can work it out. `end` is the byte after the last of the batches; `broken` says
-    why the log is not valid there, None where it goes on or has come to its end.
+    row of the next batch that gets one, the number of rows where that comes later. `chain` are the rows that get an
+    entry if the first one does: whatever came before, the true ones soon run into these, unless all batches have one
+    size. None of it depends on what came before, so that several processes can work it out. `end` is the byte after
+    the last of the batches; `broken` says why the log is not valid there, None where it goes on or has come to its end.
     """
 
     position: npt.NDArray[np.uint32]
     relative_last_offset: npt.NDArray[np.int32]
     largest_timestamp: Ints
     next_entry: npt.NDArray[np.int32]
+    chain: array[int]
     events: list[Event]
     end: int
     broken: str | None = None
@@ -84,18 +87,31 @@ def read_facts(
             return
     for some in _read(log, base_offset, index_positions, start, log.size):
         position = some.position.astype(np.uint32)
+        next_entry = next_entries(position, interval_bytes)
         yield BatchFacts(
             position,
             some.relative_last_offset.astype(np.int32),
             np.maximum.accumulate(some.max_timestamp),
-            next_entries(position, interval_bytes),
+            next_entry,
+            chain_from(0, next_entry.data),
             *some[3:],
         )
 
 
-def next_entries(position: npt.NDArray[np.uint32], interval_bytes: int) -> npt.NDArray[np.int32]:
-    """For each batch the first one that starts more than `interval_bytes` after it, as a row; shape (batches,)."""
-    return np.searchsorted(position, position + np.uint32(interval_bytes), "right").astype(np.int32)
+def next_entries(
+    position: npt.NDArray[np.uint32], interval_bytes: int, count: int | None = None
+) -> npt.NDArray[np.int32]:
+    """For each batch, or the first `count`, the first that starts more than `interval_bytes` after it, as a row."""
+    return position.searchsorted(position[:count] + np.uint32(interval_bytes), "right").astype(np.int32)
+
+
+def chain_from(row: int, next_entry: Sequence[int] | memoryview) -> array[int]:
+    """The rows that get entries from one that does on."""
+    rows = array("i")
+    while row < len(next_entry):
+        rows.append(row)
+        row = next_entry[row]
+    return rows
 
 
 def _read(
@@ -126,10 +142,10 @@ def _sound_rows(window: Window, base_offset: int) -> tuple[int, str | None]:
     sound, broken = len(window), None
     if window.bad_crc:
         sound, broken = min(window.bad_crc), "the CRC of the batch does not hold"
-    relative = window.last_offset[:sound] - base_offset
-    unfit = (relative < 0) | (relative > MAX_RELATIVE_OFFSET)
-    if unfit.any():
-        sound = int(np.argmax(unfit))
+    last = window.last_offset[:sound]
+    if sound and not base_offset <= int(last.min()) <= int(last.max()) <= base_offset + MAX_RELATIVE_OFFSET:
+        unfit = (last < base_offset) | (last > base_offset + MAX_RELATIVE_OFFSET)
+        sound = int(unfit.argmax())
         offset = int(window.last_offset[sound])
         broken = f"the batch's last offset, {offset}, does not fit the base offset {base_offset}"
     return sound, broken
@@ -139,6 +155,7 @@ class _Filled(NamedTuple):
     """What a fork says of a range: how many rows it filled, and what is not in rows."""
 
     rows: int
+    chain: array[int]
     events: list[Event]
     end: int
     broken: str | None
@@ -159,19 +176,29 @@ class _SharedRows:
         self._next_entry = np.frombuffer(memory, np.int32, room, room * 16)
 
     def fill(self, read: Iterator[_Read], interval_bytes: int) -> _Filled:
-        """Take all that is read of a range, in the fork."""
-        rows, end, broken = 0, 0, None
+        """Take all that is read of a range, in the fork; each window's rows while a cache has them."""
+        rows, known, end, broken, largest = 0, 0, 0, None, NO_TIMESTAMP
         events: list[Event] = []
         for some in read:
             here = slice(rows, rows + len(some.position))
             self._position[here], self._offset[here] = some.position, some.relative_last_offset
-            self._timestamp[here] = some.max_timestamp
+            so_far = np.maximum.accumulate(some.max_timestamp)
+            np.maximum(so_far, largest, out=self._timestamp[here])
             rows, end, broken = here.stop, some.end, some.broken
+            if rows > here.start:
+                largest = int(self._timestamp[rows - 1])
+                behind = max(0, int(some.position[-1]) - interval_bytes)  # batches before that have theirs by now
+                upto = known + int(self._position[known:rows].searchsorted(np.uint32(behind)))
+                self._work_out_next(known, upto, rows, interval_bytes)
+                known = upto
             events += some.events
-        timestamp = self._timestamp[:rows]
-        np.maximum.accumulate(timestamp, out=timestamp)
-        self._next_entry[:rows] = next_entries(self._position[:rows], interval_bytes)
-        return _Filled(rows, events, end, broken)
+        self._work_out_next(known, rows, rows, interval_bytes)
+        return _Filled(rows, chain_from(0, self._next_entry[:rows].data), events, end, broken)
+
+    def _work_out_next(self, first: int, upto: int, rows: int, interval_bytes: int) -> None:
+        """The next entries of the rows from `first` to before `upto`, which lie before row `rows`."""
+        some = next_entries(self._position[first:rows], interval_bytes, upto - first)
+        self._next_entry[first:upto] = some + np.int32(first)
 
     def facts(self, filled: _Filled) -> BatchFacts:
         """The range's facts, in the parent."""

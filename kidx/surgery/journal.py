@@ -12,16 +12,13 @@ A line says what is about to happen, and hashes say whether it did: where the fi
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import time
-from dataclasses import asdict, dataclass
 
 from kidx import __version__
 from kidx.errors import CannotRead
 from kidx.evidence import read_file
-from kidx.light_typing import Any
+from kidx.light_typing import Any, NamedTuple
 
 WORKPLACE = ".kidx"
 JOURNAL = "journal.jsonl"
@@ -36,11 +33,12 @@ def beside(path: str) -> str:
 
 def sha256(data: bytes) -> str:
     """The hash that journal and backups go by, as hex."""
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A file as it was: its bytes' size and hash, its mode, owner, and modification time in nanoseconds."""
 
     size: int
@@ -51,8 +49,7 @@ class State:
     mtime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One change of one file. `before` is None for a file that was created, `after_sha256` for one that was removed.
 
     `run` is shared by all changes of one command; `backup` is a name in the workplace; `undoes` the `id` of the entry
@@ -107,7 +104,10 @@ def backup_name(file: str, content_sha256: str) -> str:
 
 def encode(entry: Entry) -> bytes:
     """An entry as its line."""
-    return json.dumps({"schema": SCHEMA, **asdict(entry)}, separators=(",", ":")).encode() + b"\n"
+    import json
+
+    before = entry.before and entry.before._asdict()
+    return json.dumps({"schema": SCHEMA, **entry._asdict(), "before": before}, separators=(",", ":")).encode() + b"\n"
 
 
 def read_journal(directory: str) -> list[Entry]:
@@ -119,6 +119,8 @@ def read_journal(directory: str) -> list[Entry]:
     path = os.path.join(directory, WORKPLACE, JOURNAL)
     if not os.path.lexists(path):
         return []
+    import json
+
     entries = []
     for line in read_file(path, _LIMIT_BYTES).splitlines():
         try:

@@ -8,16 +8,15 @@ from itertools import pairwise
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
 from kidx.evidence import must_exist, open_evidence, read_file
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, decode
+from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES, OFFSET_INDEX, TIME_INDEX, decode
 from kidx.formats.producer_snapshot import parse_snapshot
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
 from kidx.logdir.tree import Partition, Segment, partitions_below
 from kidx.segments.scan import scan
-from kidx.surgery.append import DEFAULT_MAX_INDEX_SIZE
 from kidx.surgery.batch_facts import read_facts
 from kidx.surgery.recovered_transactions import EventReader, OpenTransactions, RecoveredTransactions
-from kidx.surgery.recovery import DEFAULT_INDEX_INTERVAL, Recovered, recover
+from kidx.surgery.recovery import Recovered, recover
 from kidx.surgery.replace import Change, read_whole
 
 if TYPE_CHECKING:
@@ -86,8 +85,8 @@ def _name_of(directory: str) -> str:
 
 def rebuild(
     target: Target,
-    interval_bytes: int = DEFAULT_INDEX_INTERVAL,
-    max_index_size: int = DEFAULT_MAX_INDEX_SIZE,
+    interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
+    max_index_size: int = DEFAULT_MAX_INDEX_BYTES,
     jobs: int = 1,
 ) -> Rebuilt:
     """Work out a segment's indexes from its log and the producer state before it, by `jobs` processes if it is large.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from kidx.formats.batches import CONTROL_BIT, TRANSACTIONAL_BIT
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.formats.indexes import TRANSACTION_INDEX
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
@@ -40,12 +41,14 @@ class EventReader:
         """Those of the window's first `rows` batches that begin at `from_offset` or later."""
         import numpy as np
 
+        if not int(np.bitwise_or.reduce(window.column("attributes"))) & (TRANSACTIONAL_BIT | CONTROL_BIT):
+            return
         concerned = (window.transactional | window.control) & (window.column("producer_id") >= 0)
         concerned &= window.column("base_offset") >= from_offset
         concerned[rows:] = False
         if not concerned.any():
             return
-        wanted = set(np.flatnonzero(concerned).tolist())
+        wanted = set(concerned.nonzero()[0].tolist())
         for row, batch in enumerate(window.batches()):
             if row in wanted:
                 yield from self._event(batch)

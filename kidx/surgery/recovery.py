@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from kidx.segments.windows import Ints
 
-DEFAULT_INDEX_INTERVAL = 4096  # bytes; index.interval.bytes
 _NO_TIMESTAMP = -1
 
 
@@ -79,8 +78,8 @@ class _Entries:
     def add(self, batches: BatchFacts) -> int:
         """Take batches; how many were taken: fewer where an offset entry would go back, which a broker refuses."""
         at = self._indexed_rows(batches)
-        backward = np.diff(batches.relative_last_offset[at].astype(np.int64), prepend=self._last_offset) <= 0
-        rows = int(at[np.argmax(backward)]) if backward.any() else len(batches.position)
+        backward = _steps(batches.relative_last_offset[at].astype(np.int64), self._last_offset) <= 0
+        rows = int(at[backward.argmax()]) if backward.any() else len(batches.position)
         at = at[at < rows]
         if len(at):
             position, last_offset = batches.position[at], batches.relative_last_offset[at]
@@ -96,10 +95,15 @@ class _Entries:
 
     def _indexed_rows(self, batches: BatchFacts) -> npt.NDArray[np.intp]:
         """The batches that get an index entry: each the first more than the interval after the one before."""
-        next_entry = batches.next_entry.data
-        row = int(np.searchsorted(batches.position, np.uint32(self._last_indexed + self._interval), "right"))
-        rows = []
+        next_entry, chain = batches.next_entry.data, batches.chain
+        row = int(batches.position.searchsorted(np.uint32(self._last_indexed + self._interval), "right"))
+        rows: list[int] = []
+        link = 0
         while row < len(next_entry):
+            while link < len(chain) and chain[link] < row:
+                link += 1
+            if link < len(chain) and chain[link] == row:  # from here on they are the same
+                return np.concatenate((np.array(rows, np.intp), np.frombuffer(chain, np.int32)[link:]))
             rows.append(row)
             row = next_entry[row]
         return np.array(rows, np.intp)
@@ -108,13 +112,13 @@ class _Entries:
         """The largest timestamp up to each of these rows, and the last offset of the first batch that has it."""
         before, offset_before = self._max
         largest = batches.largest_timestamp[rows]
-        first_with_it = np.searchsorted(batches.largest_timestamp, largest, "left")
+        first_with_it = batches.largest_timestamp.searchsorted(largest, "left")
         offset = np.where(largest > before, batches.relative_last_offset[first_with_it], np.int32(offset_before))
         return np.maximum(largest, before), offset
 
     def _add_times(self, timestamp: Ints, offset: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """TimeIndex.maybeAppend: an entry only where the timestamp is larger than the last entry's; where those are."""
-        new = np.diff(timestamp, prepend=self._last_time) > 0
+        new = _steps(timestamp, self._last_time) > 0
         if new.any():
             timestamp, offset = timestamp[new], offset[new]
             self._last_time = int(timestamp[-1])
@@ -133,6 +137,12 @@ class _Entries:
     def time_index(self) -> bytes:
         """The time index's bytes."""
         return b"".join(a.tobytes() for a in self._times)
+
+
+def _steps(values: Ints, before: int) -> Ints:
+    """What each of the values is more than the one before it, the first one than `before`."""
+    all_of_them = np.concatenate((np.array([before], np.int64), values))
+    return all_of_them[1:] - all_of_them[:-1]
 
 
 def _packed(

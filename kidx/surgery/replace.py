@@ -14,10 +14,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from kidx.errors import KidxError, Refused
 from kidx.evidence import open_evidence
+from kidx.light_typing import NamedTuple
 from kidx.surgery import journal
 from kidx.surgery.broker import broker_kept_out
 from kidx.surgery.journal import JOURNAL, WORKPLACE, State, sha256
@@ -28,8 +28,7 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A change of one file that was worked out and not made yet. None stands for no file."""
 
     path: str

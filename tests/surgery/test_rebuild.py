@@ -19,7 +19,7 @@ from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
 from kidx.segments.walk import walk
 from kidx.surgery import batch_facts
-from kidx.surgery.batch_facts import BatchFacts, next_entries
+from kidx.surgery.batch_facts import BatchFacts, chain_from, next_entries
 from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
@@ -85,7 +85,9 @@ def facts_of(batches: list[tuple[int, int]], start: int, end: int, interval: int
     positions = np.cumsum([0, *(size for size, _ in batches)], dtype=np.uint32)
     largest = np.maximum.accumulate(np.array([t for _, t in batches[start:end]], np.int64))
     offsets, here = np.arange(start, end, dtype=np.int32), positions[start:end]
-    return BatchFacts(here, offsets, largest, next_entries(here, interval), [], int(positions[end]))
+    following = next_entries(here, interval)
+    chain = chain_from(0, following.data)
+    return BatchFacts(here, offsets, largest, following, chain, [], int(positions[end]))
 
 
 @pytest.fixture

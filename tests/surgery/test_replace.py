@@ -100,7 +100,7 @@ def test_another_users_file_is_refused(path: Path) -> None:
             break
         above.chmod(0o777)
     program = f"""
-import os
+import hashlib, json, os
 from kidx.surgery.replace import *
 import kidx.surgery.broker
 os.setgid(4321); os.setuid(4321)
