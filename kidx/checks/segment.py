@@ -208,7 +208,7 @@ def _check_log(
         return
     checked.log = result
     if times is not None and result.whole:
-        result.findings += times.not_met()
+        done.findings += bounded(times.not_met())
     result.findings += _max_timestamp_covered(file, checked, result)
     found = few_or_counted(result.findings, "KX209")
     active = surroundings.is_active(facts.base_offset)
