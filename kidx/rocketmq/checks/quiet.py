@@ -16,7 +16,7 @@ import numpy as np
 from kidx.formats.crc32 import crc32
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.rocketmq.checks.quiet_tags import QuietTags, Rows, one_for_all, row_view
-from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, STORE_V6
+from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, MESSAGE_HEAD, STORE_V6
 from kidx.rocketmq.messages import CRC_PROPERTY_BYTES
 
 if TYPE_CHECKING:
@@ -33,26 +33,12 @@ _SPARE_BYTES = 512  # behind the window, so that rows can be taken near its end
 _LEAST_BYTES = HEAD_BYTES + 3  # and the lengths of the topic and the properties
 _HEAD = np.dtype(
     {
-        "names": ["body_crc", "store_timestamp", "body_length"],
-        "formats": [">u4", ">i8", ">i4"],
-        "offsets": [8, 56, 84],
+        "names": [f.name for f in MESSAGE_HEAD.fields] + ["store_timestamp", "body_length"],
+        "formats": [MESSAGE_HEAD.dtype[f.name] for f in MESSAGE_HEAD.fields] + [">i8", ">i4"],
+        "offsets": [MESSAGE_HEAD.field_span(f.name)[0] for f in MESSAGE_HEAD.fields] + [56, 84],
         "itemsize": HEAD_BYTES,
     }
 )
-_TOLD = np.dtype(  # the first bytes of a head, of which the unit says all but the CRC, the application's flag and bits
-    [
-        ("total_size", ">i4"),
-        ("magic", ">u4"),
-        ("body_crc", ">u4"),
-        ("queue_id", ">i4"),
-        ("flag", ">i4"),
-        ("queue_offset", ">i8"),
-        ("physical_offset", ">i8"),
-        ("sys_flag", ">u4"),
-    ]
-)
-_WIDTH = _TOLD.itemsize // 4
-_COMPARED = np.frombuffer(np.array((-1, 0xFFFFFFFF, 0, -1, 0, -1, -1, BORN_V6 | STORE_V6), _TOLD).tobytes(), "=u4")
 _CRC_PROPERTY = int.from_bytes(b"__CRC32#", "little")
 _SIGN = np.uint32(0x7FFFFFFF)  # a broker drops a CRC's highest bit
 
@@ -100,10 +86,10 @@ class QuietLog:
         if len(self._buffer) < reach + _SPARE_BYTES:
             self._buffer = np.zeros(reach + _SPARE_BYTES, np.uint8)
         self._evidence.read_into(position, self._buffer[:reach].data)
-        heads = row_view(self._buffer, HEAD_BYTES)[start]
-        if not self._heads_told(heads, lanes):
+        rows = row_view(self._buffer, HEAD_BYTES)[start]
+        head = np.ndarray(len(rows), _HEAD, rows.data)  # view() of fields asks numpy's Python side
+        if not self._heads_told(head, lanes):
             return None
-        head = np.ndarray(len(heads), _HEAD, heads.data)  # view() of fields asks numpy's Python side
         body_end = start + HEAD_BYTES + head["body_length"]
         if not self._endings_sound(body_end, start + size, lanes):
             return None
@@ -111,23 +97,24 @@ class QuietLog:
             return None
         return tuple(times_of(head["store_timestamp"].astype(np.int64)))
 
-    def _heads_told(self, heads: npt.NDArray[np.void], lanes: slice) -> bool:
+    def _heads_told(self, head: npt.NDArray[np.void], lanes: slice) -> bool:
         """Whether each head has its unit's size, place, queue and queue offset, V1's magic and 4-byte addresses."""
-        told = np.zeros(len(heads), _TOLD)
-        told["total_size"] = self._lanes.size[lanes]
-        told["magic"] = MAGIC_V1
-        told["queue_id"] = self._queue_ids[one_for_all(self._lanes.source[lanes])]
-        told["queue_offset"] = self._lanes.queue_offset[lanes]
-        told["physical_offset"] = self._lanes.at[lanes]
-        found = heads.view("=u4").reshape(-1, HEAD_BYTES // 4)[:, :_WIDTH]
-        return not np.count_nonzero((found ^ np.ndarray((len(told), _WIDTH), "=u4", told.data)) & _COMPARED)
+        of, units = np.count_nonzero, self._lanes
+        return not (
+            of(head["magic"] != MAGIC_V1)
+            or of(head["total_size"] != units.size[lanes])
+            or of(head["physical_offset"] != units.at[lanes])
+            or of(head["queue_id"] != self._queue_ids.take(one_for_all(units.source[lanes])))
+            or of(head["queue_offset"] != units.queue_offset[lanes])
+            or of(head["sys_flag"] & (BORN_V6 | STORE_V6))
+        )
 
     def _endings_sound(self, body_end: Ints, end: Ints, lanes: slice) -> bool:
         """Whether topic and properties follow the body, fill the message, and hold the queue's topic and unit's tag."""
         source = one_for_all(self._lanes.source[lanes])
-        if np.count_nonzero(self._topics.lengths[source] > LONGEST_TOPIC + 1):
+        if np.count_nonzero(self._topics.lengths.take(source) > LONGEST_TOPIC + 1):
             return False
-        topic_end = body_end + self._topics.lengths[source]
+        topic_end = body_end + self._topics.lengths.take(source)
         if np.count_nonzero(topic_end + 2 > end) or np.count_nonzero(body_end < end - self._lanes.size[lanes]):
             return False
         if np.count_nonzero(self._topics.differ(self._buffer, body_end, source)):

@@ -43,14 +43,17 @@ class Rows:
         self._compared = self._matrix([b"\xff" * len(row) for row in rows])
 
     def _matrix(self, rows: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+        """A line for each eight bytes of the rows."""
         data = b"".join(row.ljust(self._width, b"\0") for row in rows)
-        return np.frombuffer(data, "=u8").reshape(len(rows), self._width // 8)
+        return np.frombuffer(data, "=u8").reshape(len(rows), self._width // 8).T.copy()
 
     def differ(self, data: Bytes, at: Ints, which: Ints) -> Mask:
         """Whether another row than rows[which] lies at each place; behind all of them is room for the longest row."""
         found = row_view(data, self._width)[at].view("=u8").reshape(len(at), -1)
-        other = (found ^ self._rows[which]) & self._compared[which]
-        differ: Mask = np.bitwise_or.reduce(other, axis=1) != 0
+        other = np.zeros(len(at), np.uint64)
+        for word, (row, compared) in enumerate(zip(self._rows, self._compared, strict=True)):
+            other |= (found[:, word] ^ row.take(which)) & compared.take(which)
+        differ: Mask = other != 0
         return differ
 
 
@@ -91,7 +94,7 @@ class QuietTags:
         """Which messages have not TAGS and the right value at that place."""
         at = np.minimum(at, end)
         which = 2 * self._codes.searchsorted(one_for_all(codes))
-        value_end = at + self._rows.lengths[which] - 1
+        value_end = at + self._rows.lengths.take(which) - 1
         last = value_end == end  # it needs no separator: 4.x writes none
         if np.count_nonzero(last):
             which = which + last
