@@ -17,6 +17,7 @@ from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
+from kidx.segments import block
 from kidx.segments.walk import walk
 from kidx.surgery import batch_facts
 from kidx.surgery.batch_facts import BatchFacts, chain_from, next_entries
@@ -138,6 +139,8 @@ def test_several_processes_give_the_same(segment: Path, damage: str, monkeypatch
     alone = rebuild(target, 512)
     monkeypatch.setattr(batch_facts, "WORTH_FORKING_BYTES", 0)
     assert rebuild(target, 512, jobs=3)[2:] == alone[2:]
+    monkeypatch.setattr(block, "_WINDOW_BYTES", 700)  # many windows a range, some without an entry
+    assert rebuild(target, 512, jobs=3)[2:] == rebuild(target, 512)[2:] == alone[2:]
 
 
 def test_a_torn_log(segment: Path) -> None:
