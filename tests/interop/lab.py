@@ -24,13 +24,14 @@ _JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _JAVA_LEAST = 17
 _START_SECONDS = 120
 _FETCH_SECONDS = 180
+STANDARD_SEARCH = "2.0.1"  # the last line before the warm section (KAFKA-6432)
 # slf4j-simple, so that a broker says on standard error what it does; 3.x brings another logger, which wants files.
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
-<version>1</version><dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>{without}</dependency>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{version}</version>{without}</dependency>
+<version>1</version><dependencies>{dependencies}
 <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
 </dependencies></project>"""
+_DEPENDENCY = """
+<dependency><groupId>org.apache.kafka</groupId><artifactId>{name}</artifactId><version>{version}</version>{without}</dependency>"""
 _WITHOUT = """<exclusions><exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId></exclusion>
 <exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-log4j12</artifactId></exclusion></exclusions>"""
 
@@ -88,13 +89,16 @@ def compiled(jars: Path, *sources: Path) -> str:
     for source in sources:
         made = classes / (source.stem + ".class")
         if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-            subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", classes, source], check=True)
+            quiet = ("-nowarn", "-XDignore.symbol.file")
+            subprocess.run(["javac", *quiet, "-cp", f"{jars}/*", "-d", classes, source], check=True)
     return f"{classes}:{jars}/*"
 
 
 def class_path(version: str = KAFKA, *sources: Path) -> str:
     """Kafka's jars of a version, and our own Java sources compiled against them. Raises Unavailable."""
-    return compiled(fetch(f"kafka-{version}", _POM.format(version=version, without=_WITHOUT)), *sources)
+    names = ["kafka_2.12"] if version == STANDARD_SEARCH else ["kafka_2.13", "kafka-tools"]
+    dependencies = "".join(_DEPENDENCY.format(name=name, version=version, without=_WITHOUT) for name in names)
+    return compiled(fetch(f"kafka-{version}", _POM.format(dependencies=dependencies)), *sources)
 
 
 class Program:

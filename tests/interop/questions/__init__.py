@@ -20,11 +20,13 @@ from tests.support import Ran, kidx_here
 class Case:
     """One partition that is asked about.
 
-    `partition` is what kidx reads and nobody changes; `copy` holds the same for Kafka's classes, which may change what
-    they open; `scratch` is an empty directory. `interval` is the topic's index.interval.bytes.
+    `kafka` and `old` answer for Kafka's classes of now and of before KAFKA-6432. `partition` is what kidx reads and
+    nobody changes; `copy` holds the same for those classes, which may change what they open; `scratch` is an empty
+    directory. `interval` is the topic's index.interval.bytes.
     """
 
     kafka: Program
+    old: Program
     ledger: Ledger
     chance: random.Random
     partition: Path
@@ -54,3 +56,10 @@ def rows(*args: object) -> list[dict[str, Any]]:
 def run(*args: object) -> Ran:
     """kidx in this process. A bug of kidx shows as its exit status 70."""
     return kidx_here(*args)
+
+
+def verified(ledger: Ledger, directory: Path, *options: str) -> None:
+    """Compare what a broker wrote and keeps with perfection: no finding that counts."""
+    question = ("verify", directory, *options)
+    found = [row for row in rows(*question) if row.get("severity") in ("error", "warning")]
+    ledger.compare("verify", question, found, [])

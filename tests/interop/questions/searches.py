@@ -17,6 +17,7 @@ def searches(case: Case) -> None:
                 continue
             targets = {"key": _around(case, entries, key, base), "value": _around(case, entries, value, base)}
             _lookups(case, suffix, path, theirs, base, targets["key"])
+            _standard(case, suffix, path, theirs, base, targets["key"])
             for by, bound in (("key", "lower"), ("key", "upper"), ("value", "lower"), ("value", "upper")):
                 _probes(case, path, theirs, base, by, bound, targets[by])
             if suffix == ".index":
@@ -36,6 +37,19 @@ def _lookups(case: Case, suffix: str, path: object, theirs: object, base: int, t
     found = rows("lookup", path, *targets)
     ours = [f"{row['answer'][key]}:{row['answer'][value]}" for row in found]
     case.ledger.compare_each("lookup", [("lookup", path, t) for t in targets], ours, said)
+
+
+def _standard(case: Case, suffix: str, path: object, theirs: object, base: int, targets: list[int]) -> None:
+    """The search as it was up to 2.1: what it finds, and its probes."""
+    key, value = _KEYS[suffix]
+    said = case.old.ask("offset" if suffix == ".index" else "time", theirs, base, *targets)[0].split(" ")
+    found = rows("lookup", path, *targets, "--search", "standard", "--trace-pages")
+    ours = [
+        f"{row['answer'][key]}:{row['answer'][value]}:{','.join(str(p['slot']) for p in row['probes'])}"
+        for row in found
+    ]
+    asked = [("lookup", path, t, "--search standard --trace-pages") for t in targets]
+    case.ledger.compare_each("standard search", asked, ours, said)
 
 
 def _probes(case: Case, path: object, theirs: object, base: int, by: str, bound: str, targets: list[int]) -> None:
