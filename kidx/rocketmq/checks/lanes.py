@@ -58,7 +58,7 @@ def lanes_of(queues: Sequence[QueueUnits]) -> Lanes:
     )
     if np.count_nonzero(at[1:] < at[:-1]):
         order = at.argsort(kind="stable")
-        columns = tuple(column[order] for column in columns)
+        columns = tuple(column.take(order) for column in columns)
     source, queue_offset, at, size, tag_code = columns
     state, blank = np.zeros(len(at), np.int8), np.zeros((2, len(at)), np.int64)
     return Lanes(queues, source, queue_offset, at, size, tag_code, state, blank[0], blank[1])

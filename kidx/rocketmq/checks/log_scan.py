@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from kidx.rocketmq.checks import window
     from kidx.rocketmq.checks.units import Ints
 
-WINDOW_BYTES = 4 << 20  # small enough to stay in the processor's cache between the passes over it
+# Small enough to stay in the processor's cache between the passes over it; and numpy asks for huge pages from 4 MiB on,
+# for which the system may first have to make room.
+WINDOW_BYTES = 3 << 20
 
 
 class Stray(NamedTuple):

@@ -39,7 +39,7 @@ def read_units(opened: OpenFiles, file: StoreFile) -> tuple[Ints, Ints, Ints]:
     """(commit-log offset, size, tag code) of every whole unit of a file, up to the last that is not all zero."""
     evidence = opened.get(file.path)
     count = file.size // WIDTH
-    at, size, tag_code = np.empty((3, count), np.int64)  # at one go: numpy asks for huge pages for it
+    at, size, tag_code = (np.empty(count, np.int64) for _ in range(3))
     chunk = np.empty(min(count, _CHUNK_UNITS) * WIDTH, np.uint8)
     for start in range(0, count, _CHUNK_UNITS):
         data = chunk[: (count - start) * WIDTH].data
