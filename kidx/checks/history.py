@@ -59,6 +59,8 @@ def check_history(
             end = None
             continue
         end = base if log.last_offset is None else log.last_offset + 1
+        path = checked.segment.files[LOG].path
+        yield from bounded(outside_earlier_transactions(path, log.producers, log.events, replay.open))
         aborted: list[Aborted] = []
         begin = 0
         for offset in [*offsets[bisect_left(offsets, base) : bisect_left(offsets, end)], end]:
@@ -71,7 +73,7 @@ def check_history(
         yield from bounded(
             compare_index(
                 index.file.path if index else None,
-                checked.segment.files[LOG].path,
+                path,
                 _listed(checked, log, live=live),
                 aborted,
                 compacted=compacted,
@@ -79,7 +81,6 @@ def check_history(
         )
         named.update(log.named)
     yield from open_transactions(living[-1].segment.files[LOG].path, replay)
-    yield from outside_earlier_transactions(living, {producer: first for first, producer in replay.still_open()})
     yield from _snapshots_against(snapshots, named, producers, open_at, end, compacted=compacted)
 
 

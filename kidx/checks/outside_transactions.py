@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kidx.checks.making import finding
-from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.batches import HEADER_BYTES, Batch
-from kidx.formats.crc import crc_holds
 from kidx.light_typing import TYPE_CHECKING
-from kidx.logdir.names import LOG
-from kidx.segments.walk import walk
 
 if TYPE_CHECKING:
-    from kidx.checks.segment import SegmentChecked
+    from kidx.checks.producers import Producers, Written
+    from kidx.checks.stretch import TransactionEvent
 
 
-def outside_transaction(path: str, batch: Batch, first_offset: int) -> Finding:
+def outside_transaction(path: str, batch: Batch | Written, first_offset: int) -> Finding:
     """The finding about a batch outside the transaction that its producer has open since `first_offset`."""
     return finding(
         "KX409",
@@ -33,28 +30,27 @@ def outside_transaction(path: str, batch: Batch, first_offset: int) -> Finding:
     )
 
 
-def outside_earlier_transactions(living: Sequence[SegmentChecked], still_open: Mapping[int, int]) -> Iterator[Finding]:
-    """One finding for each producer that has, of the transactions begun before a stretch of a log that was checked.
+def outside_earlier_transactions(
+    path: str, stretches: Sequence[Producers], events: Sequence[TransactionEvent], open_before: Mapping[int, int]
+) -> Iterator[Finding]:
+    """Findings about each producer's first batch in each stretch of a log, which was checked without knowing the rest.
 
-    `living` are the segments in order; `still_open` the first offsets, by producer id, of the transactions that no
-    marker ends. Only headers are read, from the first of these on.
+    `events` are the log's, in order: a transaction has one for its first batch in each stretch, so a batch without one
+    is not transactional. `open_before` are the first offsets of the transactions open at the log's start, by producer.
     """
-    told = {f.found["producer_id"] for c in living if c.log for f in c.log.findings if f.rule == "KX409"}
-    waiting = {producer: first for producer, first in still_open.items() if producer not in told}
-    for checked in living:
-        begun = [first for first in waiting.values() if checked.log and first <= (checked.log.last_offset or -1)]
-        if not begun:
-            continue
-        with checked.segment.files[LOG].open() as log:
-            for batch in _data_batches(log, min(begun)):
-                first = waiting.get(batch.producer_id)
-                if first is None or batch.base_offset <= first or batch.transactional:
-                    continue
-                if crc_holds(batch, log.read(batch.position, batch.size)):
-                    del waiting[batch.producer_id]
-                    yield outside_transaction(log.path, batch, first)
-
-
-def _data_batches(log: Evidence, first_offset: int) -> Iterator[Batch]:
-    """The batches of idempotent producers, markers apart, from an offset on."""
-    return (b for b in walk(log) if b.producer_id >= 0 and not b.control and b.last_offset >= first_offset)
+    by_producer: dict[int, list[TransactionEvent]] = {}
+    for event in events:
+        by_producer.setdefault(event.producer_id, []).append(event)
+    for stretch in stretches:
+        for producer, (there, marker) in stretch.first.items():
+            if marker is not None:
+                continue
+            last = next((e for e in reversed(by_producer.get(producer, ())) if e.offset <= there.base_offset), None)
+            if last is None:
+                first = open_before.get(producer)
+            elif last.marker is None and last.offset != there.base_offset:
+                first = last.offset
+            else:
+                first = None
+            if first is not None:
+                yield outside_transaction(path, there, first)

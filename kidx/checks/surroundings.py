@@ -7,8 +7,8 @@ from functools import cached_property, partial
 
 from kidx.checks.index_facts import UNKNOWN_STOP, IndexFacts
 from kidx.checks.options import Options
-from kidx.findings import NOTE, WARNING
-from kidx.logdir.names import INDEX_OF_KIND, base_offset_of
+from kidx.findings import ERROR, NOTE, WARNING
+from kidx.logdir.names import INDEX_OF_KIND, METADATA_SNAPSHOT, base_offset_of
 from kidx.logdir.tree import DataFile, Partition
 
 _MERGING = (".cleaned", ".swap")  # such a segment takes the place of several, so the next base bounds nothing
@@ -59,6 +59,8 @@ class Surroundings:
     def preallocation(self, file: DataFile) -> tuple[str, str]:
         """How grave preallocation of a segment's file is here, and why."""
         base = file.name.base_offset
+        if file.kind == METADATA_SNAPSHOT:
+            return ERROR, "but a KRaft snapshot is never preallocated"
         if file.name.state:
             return NOTE, f"the segment is in passing ({file.name.state})"
         if base is not None and self.is_active(base):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+from kidx.checks.outside_transactions import outside_earlier_transactions
+from kidx.checks.producers import Ended, Written
+from kidx.checks.stretch import TransactionEvent
 from kidx.findings import ERROR, Finding
 from kidx.formats.batches import TRANSACTIONAL_BIT
+from kidx.formats.control import COMMIT
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from tests import damage
 from tests.checks.conftest import check, grave, rules
@@ -41,7 +46,25 @@ def test_a_snapshot_that_opens_a_transaction(copy: Copy) -> None:
     snapshot = last.with_suffix(".snapshot")
     producers = [p._replace(current_txn_first_offset=3) for p in parse_snapshot(snapshot.read_bytes()).producers]
     snapshot.write_bytes(snapshot_bytes(producers))
-    assert "KX409" in rules(grave(check(partition)))
+    wrote = next(b for b in batches(last) if b.producer_id >= 0)
+    assert [(f.file, f.byte_start) for f in outside(partition)] == [(str(last), wrote.position)]
+
+
+def test_a_transaction_of_an_earlier_stretch() -> None:
+    there = Written(7, 0, 5, 1, 300, 0, 2222)
+    stretches = [SimpleNamespace(first={7: (there, None)}), SimpleNamespace(first={7: (there, Ended(290, 0, 0, None))})]
+    began, ended = TransactionEvent(10, 7, 100, None, None), TransactionEvent(20, 7, 200, COMMIT, 0)
+    itself = TransactionEvent(2222, 7, 300, None, None)
+    for events, before, found in (
+        ([began], {}, [100]),
+        ([began, ended], {}, []),
+        ([began, itself], {}, []),
+        ([ended], {7: 50}, []),
+        ([], {7: 50}, [50]),
+        ([], {8: 50}, []),
+    ):
+        told = list(outside_earlier_transactions("x.log", stretches, events, before))
+        assert [int(f.message.rpartition(" ")[2]) for f in told] == found
 
 
 def test_a_damaged_batch_proves_nothing(copy: Copy) -> None:
