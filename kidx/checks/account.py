@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from kidx.checks.options import Options
+from kidx.errors import KidxError
+from kidx.evidence import STDIN_NAMES, exists
 from kidx.findings import Coverage, Finding, Skipped
+from kidx.logdir.tree import DataFile
 
 
 class Checked:
@@ -48,3 +52,15 @@ class Checked:
         self.findings += other.findings
         self.coverage.add(other.coverage)
         self.unread += other.unread
+
+
+def cannot_read(file: DataFile, e: KidxError, options: Options, done: Checked) -> None:
+    """Account for a file that could not be read; one that is gone since the directory was listed is said to be."""
+    if done.only is not None or file.path in STDIN_NAMES or exists(file.path):
+        done.cannot(file.path, str(e))
+    elif options.live:
+        done.skip(file.path, "it was deleted while the directory was checked")
+    else:
+        done.cannot(
+            file.path, f"{file.path}: it was deleted while the directory was checked; try again, or with --live"
+        )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import index, itemgetter
 
-from kidx.checks.account import Checked
+from kidx.checks.account import Checked, cannot_read
 from kidx.checks.beside import TEXT_KINDS, check_text_file
 from kidx.checks.continuity import missing_in_snapshots, missing_offsets
 from kidx.checks.history import check_history
@@ -20,7 +20,8 @@ from kidx.checks.making import bounded, finding
 from kidx.checks.options import DEEP, Options
 from kidx.checks.producer_history import ProducerHistory
 from kidx.checks.producers import NamedProducers
-from kidx.checks.segment import SegmentChecked, cannot_read, check_lone_index, check_segment
+from kidx.checks.read_index import check_lone_index
+from kidx.checks.segment import SegmentChecked, check_segment
 from kidx.checks.siblings import check_siblings
 from kidx.checks.snapshots import check_snapshot
 from kidx.checks.stretch import LogFacts

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from kidx.checks.account import Checked
+from kidx.checks.account import Checked, cannot_read
 from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
 from kidx.checks.density import apart, sparse
-from kidx.checks.index_alone import check_extent, check_index, index_extent
-from kidx.checks.index_facts import IndexFacts
-from kidx.checks.index_plain import healthy_columns
 from kidx.checks.log import LogChecked, check_log
 from kidx.checks.making import bounded, finding
 from kidx.checks.options import QUICK, Options
+from kidx.checks.read_index import Index, read_index
 from kidx.checks.stretch import LogFacts
 from kidx.checks.surroundings import Surroundings
-from kidx.checks.transaction_index import check_transaction_index, transaction_extent
-from kidx.errors import CannotRead, ChangedWhileRead, KidxError
-from kidx.evidence import STDIN_NAMES, Evidence, exists
+from kidx.errors import CannotRead, ChangedWhileRead
 from kidx.findings import Finding
-from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, decode_plain
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIME
 from kidx.logdir.tree import DataFile, Segment
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from kidx.checks.against_log import Numbers
-
-
-class Index(NamedTuple):
-    """An index that was read: its entries' arrays without those that are damaged, None where too many are."""
-
-    file: DataFile
-    extent: Extent
-    size: int
-    slots: Numbers | None
-    fields: Mapping[str, Numbers]
 
 
 class SegmentChecked:
@@ -64,7 +41,7 @@ def check_segment(
         file = segment.file(kind)
         if file is not None:
             facts = surroundings.index_facts(file, options)
-            index = _read_index(file, index_format, facts, options, done, keep_entries=read_log)
+            index = read_index(file, index_format, facts, options, done, keep_entries=read_log)
             if index is not None:
                 indexes[kind] = index
     checked = SegmentChecked(segment, indexes)
@@ -88,24 +65,6 @@ def _why_left_out(log: DataFile, options: Options) -> str:
     return "" if options.sample is None or options.sample.has(_sample_name(log)) else "not in the sample"
 
 
-def check_lone_index(file: DataFile, facts: IndexFacts, options: Options, done: Checked) -> None:
-    """Check an index that belongs to no segment here."""
-    if _read_index(file, INDEX_OF_KIND[file.kind], facts, options, done) is not None:
-        done.skip(file.path, "no log beside it, so its entries were not checked against one")
-
-
-def cannot_read(file: DataFile, e: KidxError, options: Options, done: Checked) -> None:
-    """Account for a file that could not be read; one that is gone since the directory was listed is said to be."""
-    if done.only is not None or file.path in STDIN_NAMES or exists(file.path):
-        done.cannot(file.path, str(e))
-    elif options.live:
-        done.skip(file.path, "it was deleted while the directory was checked")
-    else:
-        done.cannot(
-            file.path, f"{file.path}: it was deleted while the directory was checked; try again, or with --live"
-        )
-
-
 def _sample_name(file: DataFile) -> str:
     """The partition and segment, so that replicas of a log are in the same sample wherever they lie."""
     directory, name = os.path.split(file.path)
@@ -117,70 +76,6 @@ def _skip_log(file: DataFile, why: str, options: Options, done: Checked) -> None
         done.skip(file.path, why, file.size())
     except CannotRead as e:
         cannot_read(file, e, options, done)
-
-
-def _read_index(
-    file: DataFile,
-    index_format: IndexFormat,
-    facts: IndexFacts,
-    options: Options,
-    done: Checked,
-    *,
-    keep_entries: bool = False,
-) -> Index | None:
-    transactions = index_format is TRANSACTION_INDEX
-    try:
-        with file.open() as evidence:
-            extent = transaction_extent(evidence) if transactions else index_extent(evidence, index_format)
-            slots: Numbers | None = None
-            fields: Mapping[str, Numbers] = {}
-            healthy = None
-            if transactions:
-                check = check_transaction_index(evidence, facts, extent)
-            elif healthy := healthy_columns(evidence, index_format, extent, facts.base_offset, facts.relative_limit):
-                check = check_extent(evidence, index_format, facts, extent)
-            else:
-                check = check_index(evidence, index_format, facts, extent)
-            found = list(bounded(check))
-            if keep_entries and healthy:
-                slots, fields = array("q", range(extent.entries)), healthy
-            elif keep_entries:
-                slots, fields = _sound_entries(evidence, index_format, facts, extent, found)
-            if evidence.changed() and not options.live:
-                raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
-    except CannotRead as e:
-        cannot_read(file, e, options, done)
-        return None
-    done.findings += found
-    done.cover(file.path, evidence.size, entries=extent.entries)
-    return Index(file, extent, evidence.size, slots, fields)
-
-
-def _sound_entries(
-    evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent, found: list[Finding]
-) -> tuple[Numbers | None, Mapping[str, Numbers]]:
-    """Slots and fields of the entries that no finding is about; None where the rest is still out of order."""
-    if index_format is TRANSACTION_INDEX and not extent.entries:
-        return array("q"), decode_plain(index_format, b"")
-    import numpy as np
-
-    fields = decode(index_format, evidence.read(0, extent.entries * index_format.size), facts.base_offset)
-    damaged = np.zeros(extent.entries, bool)
-    for one in found:
-        if one.byte_start is not None and one.byte_end is not None:
-            damaged[one.byte_start // index_format.size : -(-one.byte_end // index_format.size)] = True
-    slots = (~damaged).nonzero()[0]
-    if len(slots) < extent.entries:
-        fields = {name: values[slots] for name, values in fields.items()}
-    if index_format is not TRANSACTION_INDEX and not _in_order(index_format, fields):
-        return None, {}
-    return slots, fields
-
-
-def _in_order(index_format: IndexFormat, fields: dict[str, npt.NDArray[np.int64]]) -> bool:
-    steps = {name: fields[name][1:] - fields[name][:-1] for name in (index_format.key, index_format.value)}
-    strict = steps.pop("offset") if index_format.kind == OFFSET else steps.pop("timestamp")
-    return bool((strict > 0).all()) and all(bool((values >= 0).all()) for values in steps.values())
 
 
 def _check_log(
@@ -209,6 +104,9 @@ def _check_log(
     checked.log = result
     if times is not None and result.whole:
         done.findings += bounded(times.not_met())
+    times_index = checked.indexes.get(TIME)
+    if times_index is not None and times_index.is_one_zero_entry and result.max_timestamp >= 0:
+        done.findings = [f for f in done.findings if (f.rule, f.file) != ("KX110", times_index.file.path)]
     result.findings += _max_timestamp_covered(file, checked, result)
     found = few_or_counted(result.findings, "KX209")
     active = surroundings.is_active(facts.base_offset)
@@ -244,9 +142,14 @@ def _time_entries(checked: SegmentChecked) -> TimeEntries | None:
 def _max_timestamp_covered(file: DataFile, checked: SegmentChecked, log: LogChecked) -> Iterator[Finding]:
     """A trimmed time index ends with the log's largest timestamp: it gets that entry when it is trimmed."""
     index = checked.indexes.get(TIME)
-    if index is None or index.slots is None or index.extent.zero_tail_bytes or log.max_timestamp < 0:
+    if index is None or index.slots is None or log.max_timestamp < 0:
         return
-    last = int(index.fields["timestamp"][-1]) if len(index.slots) else -1
+    if index.is_one_zero_entry:
+        last = 0
+    elif index.extent.zero_tail_bytes:
+        return
+    else:
+        last = int(index.fields["timestamp"][-1]) if len(index.slots) else -1
     if last < log.max_timestamp and not index.extent.torn_bytes:
         yield finding(
             "KX207",

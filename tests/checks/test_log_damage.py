@@ -12,15 +12,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from kidx.checks.options import DEEP, DEFAULT
+from kidx.checks.options import DEEP, DEFAULT, QUICK
 from kidx.checks.siblings import check_siblings
 from kidx.evidence import Evidence, open_evidence
+from kidx.findings import NOTE
 from kidx.formats.batches import Batch
 from kidx.formats.indexes import OFFSET_INDEX, TRANSACTION_INDEX
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
 from tests import damage
+from tests.building import batch, record
 from tests.checks.conftest import NEWEST, check, grave, rules
 from tests.support import FIXTURES, KAFKA_SETS
 
@@ -420,3 +422,25 @@ def test_a_kraft_snapshot_without_its_first_batch_or_one_inside(tmp_path: Path) 
         cut_out(snapshot, batch)
         (one,) = grave(check(snapshot))
         assert (one.rule, one.expected, one.found) == ("KX306", batch.base_offset, batch.last_offset + 1)
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "codes"),
+    [([0], set()), ([0, 0], set()), ([0, 5], {"KX207"}), ([1000], {"KX207"}), ([-1], {"KX110"})],
+    ids=str,
+)
+def test_a_time_index_of_twelve_zeros_is_an_entry_if_the_log_says_so(
+    tmp_path: Path, timestamps: list[int], codes: set[str]
+) -> None:
+    """As LogSegment 4.3.1 does: it writes (0, base) for records of timestamp 0, and takes the bytes for that entry."""
+    log = tmp_path / f"{100:020d}.log"
+    log.write_bytes(
+        b"".join(batch([record()], base_offset=100 + i, base_timestamp=t) for i, t in enumerate(timestamps))
+    )
+    log.with_suffix(".timeindex").write_bytes(bytes(12))
+    log.with_suffix(".index").touch()
+    assert rules(check(tmp_path).findings) == codes
+    assert rules(check(tmp_path, level=QUICK).findings) == {"KX110"}
+    log.with_suffix(".index").write_bytes(bytes(8))  # no broker writes that; it reads it as it reads nothing
+    found = [f for f in check(tmp_path).findings if f.file.endswith(".index")]
+    assert [(f.rule, f.severity) for f in found] == [("KX110", NOTE)]
