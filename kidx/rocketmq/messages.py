@@ -162,6 +162,18 @@ class Message:
         if tags and self.properties.get("TAGS"):
             yield f"{self.topic}#T#{self.properties['TAGS']}"
 
+    def light_queues(self) -> dict[str, int]:
+        """Other queues that have a unit of it too, with its offset there (multi-dispatch, light message queues).
+
+        A broker with enableMultiDispatch, which is off by default, dispatches it to these as well
+        (ConsumeQueue.multiDispatchLmqQueue); one with enableLmq, too, takes queue 0 of those named %LMQ%.
+        """
+        names = self.properties.get("INNER_MULTI_DISPATCH", "").split(",")
+        offsets = self.properties.get("INNER_MULTI_QUEUE_OFFSET", "").split(",")
+        if len(names) != len(offsets) or not all(offset.isascii() and offset.isdigit() for offset in offsets):
+            return {}
+        return dict(zip(names, map(int, offsets), strict=True))
+
     def batch(self) -> tuple[int, int]:
         """(base offset, messages) of an inner batch, (-1, -1) of any other (CommitLog.setBatchSizeIfNeeded)."""
         try:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from kidx.rocketmq.formats import MAGIC_BLANK, MAGIC_V1, UNIT
+from kidx.rocketmq.formats import BORN_V6, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, STORE_V6, UNIT
 from kidx.rocketmq.java import string_hash
 
 HOST = bytes([10, 0, 0, 1]) + (10911).to_bytes(4)
@@ -25,6 +25,26 @@ def message(
     )
     rest = struct.pack(">q", timestamp) + HOST + struct.pack(">iqi", 0, 0, len(body)) + body
     return head + HOST + rest + bytes([len(name)]) + name + struct.pack(">h", len(properties)) + properties
+
+
+def big_message(place: tuple[str, int, int, int], body: bytes, properties: bytes, sys_flag: int = 0) -> bytes:
+    """A message of any kind, of (topic, queue id, queue offset, commit-log offset)."""
+    topic, queue_id, queue_offset, at = place
+    name = topic.encode()
+    magic = MAGIC_V1 if len(name) < 128 else MAGIC_V2
+    born = bytes(15) + b"\1" if sys_flag & BORN_V6 else bytes([10, 0, 0, 1])
+    stored = bytes(15) + b"\2" if sys_flag & STORE_V6 else bytes([10, 0, 0, 2])
+    port = (10911).to_bytes(4)
+    time = 1_600_000_000_000 + at // 7
+    rest = b"".join(
+        (
+            (zlib.crc32(body) & 0x7FFFFFFF).to_bytes(4), queue_id.to_bytes(4), (5).to_bytes(4),
+            queue_offset.to_bytes(8), at.to_bytes(8), sys_flag.to_bytes(4), time.to_bytes(8), born, port, time.to_bytes(8), stored, port,
+            bytes(12), len(body).to_bytes(4), body, len(name).to_bytes(1 if magic == MAGIC_V1 else 2), name,
+            len(properties).to_bytes(2), properties,
+        )
+    )  # fmt: skip
+    return (8 + len(rest)).to_bytes(4) + magic.to_bytes(4) + rest
 
 
 def make_store(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import zlib
 from pathlib import Path
 
 import pytest
@@ -12,35 +11,14 @@ from kidx.findings import Finding
 from kidx.rocketmq.checks import log_scan
 from kidx.rocketmq.checks.quiet import QuietLog
 from kidx.rocketmq.checks.run import check_store
-from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, MAGIC_V2, STORE_V6, UNIT
+from kidx.rocketmq.formats import BORN_V6, STORE_V6, UNIT
 from kidx.rocketmq.java import string_hash
 from kidx.rocketmq.open import layout_and_config
 from tests.damage import flip_byte, overwrite
-from tests.rocketmq.building import write_series
+from tests.rocketmq.building import big_message, write_series
 
 TOPICS = (("Orders", 0), ("Orders", 1), ("Payments", 0), ("%RETRY%billing-of-a-rather-long-name", 3))
 TAGS = ("TagA", "TagB", "x", "a-tag-that-takes-more-than-thirty-two-bytes", "Größe", "")
-LOG_FILE_BYTES = 1 << 16
-
-
-def big_message(place: tuple[str, int, int, int], body: bytes, properties: bytes, sys_flag: int = 0) -> bytes:
-    """A message of (topic, queue id, queue offset, commit-log offset)."""
-    topic, queue_id, queue_offset, at = place
-    name = topic.encode()
-    magic = MAGIC_V1 if len(name) < 128 else MAGIC_V2
-    born = bytes(15) + b"\1" if sys_flag & BORN_V6 else bytes([10, 0, 0, 1])
-    stored = bytes(15) + b"\2" if sys_flag & STORE_V6 else bytes([10, 0, 0, 2])
-    port = (10911).to_bytes(4)
-    time = 1_600_000_000_000 + at // 7
-    rest = b"".join(
-        (
-            (zlib.crc32(body) & 0x7FFFFFFF).to_bytes(4), queue_id.to_bytes(4), (5).to_bytes(4), queue_offset.to_bytes(8),
-            at.to_bytes(8), sys_flag.to_bytes(4), time.to_bytes(8), born, port, time.to_bytes(8), stored, port,
-            bytes(12), len(body).to_bytes(4), body, len(name).to_bytes(1 if magic == MAGIC_V1 else 2), name,
-            len(properties).to_bytes(2), properties,
-        )
-    )  # fmt: skip
-    return (8 + len(rest)).to_bytes(4) + magic.to_bytes(4) + rest
 
 
 def properties_of(draw: random.Random, tag: str, ending: bool) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kidx.findings import WARNING, Finding
 from kidx.rocketmq.checks.ext import ExtFiles
 from kidx.rocketmq.checks.lanes import GOOD, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
+from kidx.rocketmq.checks.log_scan import LogScan
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.checks.units import WIDTH, QueueUnits
 from kidx.rocketmq.commit_log import CommitLog
@@ -14,8 +15,9 @@ from kidx.rocketmq.formats import MAX_EXT_ADDRESS, SCHEDULE_TOPIC
 from kidx.rocketmq.messages import Message, decode
 
 
-def check_lanes(lanes: Lanes, log: CommitLog, ext: ExtFiles, log_end: int, unclean: bool) -> Iterator[Finding]:
+def check_lanes(lanes: Lanes, log: CommitLog, ext: ExtFiles, scan: LogScan, unclean: bool) -> Iterator[Finding]:
     """Findings about units, after the scan of the commit log has filled the lanes' states."""
+    log_end = scan.end
     told = (lanes.state != SOUND).nonzero()[0]  # a sound message lies within the log and has its unit's tag
     past = lanes.at[told] + lanes.size[told] > log_end
     for lane in told[past].tolist():
@@ -37,6 +39,8 @@ def check_lanes(lanes: Lanes, log: CommitLog, ext: ExtFiles, log_end: int, uncle
     doubled = doubled[lanes.at[doubled] + lanes.size[doubled] <= log_end]
     same_queue = doubled[lanes.source[doubled] != lanes.source[doubled - 1]]
     for lane in same_queue.tolist():
+        if lane in scan.light or lane - 1 in scan.light:
+            continue
         other = lanes.queues[int(lanes.source[lane - 1])].path
         yield _unit(lanes, lane, "KXR114", f"{other} has a unit of the same message", None, int(lanes.at[lane]))
     told = told[good]

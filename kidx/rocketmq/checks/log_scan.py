@@ -52,7 +52,8 @@ class Stray(NamedTuple):
 class LogScan:
     """What the scan learned. `starts` are the offsets of all messages, piece by piece; `end` is where the log ends.
 
-    `torn_at` is the position of an incomplete last message in the last file.
+    `torn_at` is the position of an incomplete last message in the last file. `light` are lanes of queues to which the
+    message was dispatched besides its own.
     """
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class LogScan:
         self.last_timestamp = 0
         self.starts: list[Ints] = []
         self.strays: list[Stray] = []
+        self.light: set[int] = set()
         self.torn_at: int | None = None
 
 
@@ -234,6 +236,13 @@ class _FileScan:
             own = window.same_topic(data, parts, chosen, queue.topic.encode("utf-8", "surrogateescape"))
             own &= head["queue_id"][chosen] == queue.queue_id
             for i in chosen[~own].tolist():
+                message = decode(data[parts.start[i] : parts.start[i] + parts.size[i]].tobytes())
+                light = message.light_queues().get(queue.topic) if isinstance(message, Message) else None
+                if light is not None:
+                    self._scan.light.add(int(part[i]))
+                    if light != lanes.queue_offset[part[i]]:
+                        yield self._other_offset(part[i], light)
+                    continue
                 topic = bytes(data[parts.topic[i] : parts.topic_end[i]]).decode("utf-8", "replace")
                 found = f"{topic}/{int(head['queue_id'][i])}"
                 yield self._unit(
@@ -245,14 +254,11 @@ class _FileScan:
                 )
             chosen = chosen[own]
             for i in chosen[head["queue_offset"][chosen] != lanes.queue_offset[part[chosen]]].tolist():
-                found_offset, own_offset = int(head["queue_offset"][i]), int(lanes.queue_offset[part[i]])
-                yield self._unit(
-                    "KXR125",
-                    part[i],
-                    f"its message says queue offset {found_offset}",
-                    expected=own_offset,
-                    found=found_offset,
-                )
+                yield self._other_offset(part[i], int(head["queue_offset"][i]))
+
+    def _other_offset(self, lane: int, found: int) -> Finding:
+        own = int(self._lanes.queue_offset[lane])
+        return self._unit("KXR125", lane, f"its message says queue offset {found}", expected=own, found=found)
 
     def _unit(self, code: str, lane: int, message: str, **more: object) -> Finding:
         queue, slot = self._lanes.queues[int(self._lanes.source[lane])], self._lanes.slot(lane)

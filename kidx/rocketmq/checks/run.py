@@ -82,7 +82,7 @@ class _StoreCheck:
         lanes = lanes_of(queues)
         yield from scan_log(self._opened, self._log_files, lanes, scan, crcs=self._crcs, jobs=self._jobs)
         ext = ExtFiles(self._opened, {name: usable(files) for name, files in layout.ext.items()})
-        yield from check_lanes(lanes, self._log, ext, scan.end, self._unclean)
+        yield from check_lanes(lanes, self._log, ext, scan, self._unclean)
         known: set[int] = set(lanes.at.tolist()) if scan.strays else set()
         yield from self._batches(scan, known)
         if layout.rocksdb:
