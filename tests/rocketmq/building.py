@@ -39,7 +39,8 @@ def big_message(place: tuple[str, int, int, int], body: bytes, properties: bytes
     rest = b"".join(
         (
             (zlib.crc32(body) & 0x7FFFFFFF).to_bytes(4), queue_id.to_bytes(4), (5).to_bytes(4),
-            queue_offset.to_bytes(8), at.to_bytes(8), sys_flag.to_bytes(4), time.to_bytes(8), born, port, time.to_bytes(8), stored, port,
+            queue_offset.to_bytes(8), at.to_bytes(8),
+            sys_flag.to_bytes(4), time.to_bytes(8), born, port, time.to_bytes(8), stored, port,
             bytes(12), len(body).to_bytes(4), body, len(name).to_bytes(1 if magic == MAGIC_V1 else 2), name,
             len(properties).to_bytes(2), properties,
         )
