@@ -33,7 +33,9 @@ svg text{fill:var(--ink);font:12px system-ui,sans-serif}
 def fleet_page(
     tables: Mapping[str, Rows], findings: Sequence[Finding], summary: Mapping[str, Any], fleet_bytes: int
 ) -> str:
-    """The page. `tables` are the fleet's (brokers, topics, rules, warm_sections, stalled_retention, replicas)."""
+    """The page. `tables` are the fleet's: brokers, topics, rules, warm_sections, stalled_retention, stranded_groups,
+    replicas, compaction, compaction_topics, cleaners.
+    """
     parts = [
         _tiles(summary, fleet_bytes),
         _findings(findings, tables["rules"], tables["topics"]),
@@ -41,6 +43,7 @@ def fleet_page(
         _warm_sections(tables["warm_sections"]),
         _page_cache(tables["brokers"]),
         _stalled(tables["stalled_retention"]),
+        _stranded(tables["stranded_groups"]),
         _compaction(tables["compaction_topics"], tables["compaction"], tables["cleaners"]),
         _health(tables["topics"]),
         _unchecked(summary),
@@ -175,6 +178,26 @@ def _stalled(rows: Rows) -> str:
         "long after. Bytes held:",
         _bars(sorted(bars, key=lambda bar: -bar[1][0][0]), size_text),
         _table(rows, ["topic", "partition", "broker", "segment", "largest_timestamp", "ahead_ms", "held_bytes"]),
+    )
+
+
+def _stranded(rows: Rows) -> str:
+    if not rows:
+        return _section("Consumer groups", "No committed offset was found that its log does not hold.")
+    ordered = sorted(rows, key=lambda row: -row["records"])
+    bars = [
+        (
+            f"{r['group']}: {r['topic']}-{r['partition']}",
+            [(r["records"], "error" if r["why"] == "before_start" else "warning")],
+        )
+        for r in ordered
+    ]
+    return _section(
+        "Consumer groups that lost their place",
+        "Their committed offset lies before the log's start (before_start: those records went unread) or after its end "
+        "(after_end: the log was cut, or the topic made anew). Records between the two:",
+        _bars(bars, lambda records: f"{records:,}"),
+        _table(ordered, ["group", "topic", "partition", "why", "committed", "log_start", "log_end", "records"]),
     )
 
 

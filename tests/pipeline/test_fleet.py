@@ -108,6 +108,7 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "<t>" not in page and "&lt;t&gt;" in page and page.count("<svg") >= 5
     assert "prefers-color-scheme:dark" in page and "<script" not in page and "http-equiv" not in page
     assert "differs from offset 7 on" in page
+    assert "lost their place" in page and "before_start" in page and "g: &lt;t&gt;-0" in page
     assert set(as_objects(fleet)) == set(TABLES)
     screen = StringIO()
     render_fleet(fleet.tables, screen)
