@@ -10,6 +10,7 @@ import org.apache.rocketmq.common.*;
 import org.apache.rocketmq.common.message.*;
 import org.apache.rocketmq.store.*;
 import org.apache.rocketmq.store.config.MessageStoreConfig;
+import org.apache.rocketmq.store.index.IndexFile;
 import org.apache.rocketmq.store.index.IndexService;
 import org.apache.rocketmq.store.stats.BrokerStatsManager;
 
@@ -27,6 +28,8 @@ import org.apache.rocketmq.store.stats.BrokerStatsManager;
  *   pull TOPIC QUEUE OFFSET MOST TOTAL RATIO  -> status, next offset, messages, bytes, whether the slave is suggested; TOTAL bytes
  *       of physical memory, - for the machine's, RATIO accessMessageInMemoryMaxRatio
  *   key TOPIC KEY MAX BEGIN END               -> commit-log offsets between commas; KEY in hex
+ *   indexes                                   -> its index files' names between commas; 4.9 and 5 name a file by the millisecond,
+ *                                                so that two made in one are the same file
  *   message OFFSET                            -> what is there, as one line of name=value
  *   memory                                    -> the machine's physical memory
  */
@@ -99,6 +102,11 @@ public final class RocketmqStore {
                 StringJoiner found = new StringJoiner(",");
                 for (long at : index.queryOffset(q[1], text(q[2]), i(q[3]), l(q[4]), l(q[5])).getPhyOffsets()) found.add(Long.toString(at));
                 return found.toString();
+            }
+            case "indexes": {
+                StringJoiner names = new StringJoiner(",");
+                for (Object file : (List<?>) get(get(store, "indexService"), "indexFileList")) names.add(new File(((IndexFile) file).getFileName()).getName());
+                return names.toString();
             }
             case "message": return said(store.lookMessageByOffset(l(q[1])));
             default: throw new IllegalArgumentException("unknown request " + q[0]);

@@ -59,8 +59,7 @@ class Scenario:
         self.append_time = self._topic("logappend", **{"message.timestamp.type": "LogAppendTime"})
         self.transactional = self._topic("txn")
         self.trimmed = self._topic("trimmed")
-        self.compacted = self._topic("compacted", **{"min.cleanable.dirty.ratio": 0.01})
-        self.compacted_transactional = self._topic("compacted-txn", **{"min.cleanable.dirty.ratio": 0.01})
+        self.compacted, self.compacted_transactional = self._compacted("compacted"), self._compacted("compacted-txn")
         self.groups = [f"s{seed}-group-{n}" for n in range(self.chance.randrange(1, 4))]
 
     @property
@@ -112,6 +111,11 @@ class Scenario:
         if r.random() < 0.7:
             configs["segment.ms"] = _EVER
         return Topic(f"s{self.seed}-{kind}", configs | more)
+
+    def _compacted(self, kind: str) -> Topic:
+        """The cleaner gives up a partition whose indexes are too small for what it makes of it."""
+        room = self.chance.choice((1000, 65536))
+        return self._topic(kind, **{"min.cleanable.dirty.ratio": 0.01, "segment.index.bytes": room})
 
     def _some_codec(self) -> dict[str, object]:
         return {"compression.type": self.chance.choice(CODECS[1:])} if self.chance.random() < 0.3 else {}
@@ -179,8 +183,9 @@ class Scenario:
         """Transactions of three producers, one among the others: committed, aborted, and perhaps open in the end."""
         r = self.chance
         names = [f"{topic.name}-{n}" for n in range(3)]
+        codecs = ("none",) if keys and r.random() < 0.5 else CODECS
         for name in names:
-            configs = {"transactional.id": name, "compression.type": r.choice(CODECS), "transaction.timeout.ms": 600000}
+            configs = {"transactional.id": name, "compression.type": r.choice(codecs), "transaction.timeout.ms": 600000}
             client.ask("producer", name, _pairs(configs))
             client.ask("init", name)
         begun: set[str] = set()

