@@ -119,6 +119,7 @@ class _FileScan:
         self, opened: OpenFiles, file: StoreFile, lanes: Lanes, scan: LogScan, *, crcs: bool, jobs: int, last: bool
     ) -> None:
         self._evidence, self._opened, self._file = opened.get(file.path), opened, file
+        self._evidence.spare_page_cache()
         self._lanes, self._scan, self._crcs, self._jobs, self._last = lanes, scan, crcs, jobs, last
         self._base = file.base or 0
         self._times: list[Times] = []  # of stretches of messages, in order
