@@ -386,7 +386,7 @@ _LOG = (
         "In the middle of the log, no batch can be read; further on they go on",
         "Every version reads from batch to batch by their lengths, so a fetch at or after this place fails "
         "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and the sound "
-        "batches behind go too.",
+        "batches behind go too; only a magic byte above 2 it takes for 2, and keeps what no consumer can read.",
         "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch "
         "whose CRC holds, so that what lies behind is known: compare with a replica (`kidx diff`) before a broker's "
         "recovery cuts it off.",
