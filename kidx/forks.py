@@ -12,7 +12,7 @@ import select
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from kidx.errors import KidxError
 from kidx.light_typing import TypeVar
@@ -48,13 +48,28 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
         for item in items:
             yield item, function(item)
         return
+    with forked(function, items, jobs) as results:
+        yield from results
+
+
+@contextmanager
+def forked(
+    function: Callable[[Item], Result], items: Sequence[Item], jobs: int
+) -> Iterator[Iterator[tuple[Item, Result]]]:
+    """Start `jobs` processes on the items; their results as from run_forked, for whoever does some work beside them.
+
+    They are ended when the context is left.
+    """
+    if not items:
+        yield iter(())
+        return
     tasks = min(_MAX_TASKS, max(jobs, min(len(items), jobs * _TASKS_A_JOB)))
     cuts = [len(items) * i // tasks for i in range(tasks + 1)]
     queue_out, queue_in = os.pipe()
     os.write(queue_in, b"".join(struct.pack("<I", task) for task in range(tasks)))
     os.close(queue_in)
     children: dict[int, int] = {}  # descriptor to read results from: process id
-    ended = False
+    done: set[int] = set()  # descriptors of those that have said all
     gc.freeze()  # collections in the children leave alone what they share, or each would get a copy of it
     try:
         for _ in range(jobs):
@@ -64,15 +79,14 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
                 _work(function, items, cuts, queue_out, results_in)
             os.close(results_in)
             children[results_out] = pid
-        yield from _collect(children, items, cuts)
-        ended = True
+        yield _collect(children, done, items, cuts)
     finally:
         gc.unfreeze()
         os.close(queue_out)
         for descriptor, pid in children.items():
             os.close(descriptor)
             with suppress(ProcessLookupError, ChildProcessError):
-                if not ended:  # the reader of these results stopped early, or something failed
+                if descriptor not in done:  # the reader of these results stopped early, or something failed
                     os.kill(pid, _SIGTERM)
                 os.waitpid(pid, 0)
 
@@ -107,20 +121,21 @@ def _send(descriptor: int, number: int, value: object) -> None:
         message = message[os.write(descriptor, message) :]
 
 
-def _collect(children: dict[int, int], items: Sequence[Item], cuts: list[int]) -> Iterator[tuple[Item, Result]]:
+def _collect(
+    children: dict[int, int], done: set[int], items: Sequence[Item], cuts: list[int]
+) -> Iterator[tuple[Item, Result]]:
     waiting = set(range(len(cuts) - 1))
     open_pipes = select.poll()
     for descriptor in children:
         open_pipes.register(descriptor, select.POLLIN)
-    left = len(children)
-    while left:
+    while len(done) < len(children):
         for descriptor, _ in open_pipes.poll():
             head = _receive(descriptor, _HEAD.size)
             number, size = _HEAD.unpack(head) if head is not None else (0, 0)
             data = _receive(descriptor, size) if head is not None else None
             if data is None:
                 open_pipes.unregister(descriptor)
-                left -= 1
+                done.add(descriptor)
                 continue
             value = loads(data)
             if number == _FAILED:

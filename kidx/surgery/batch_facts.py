@@ -9,12 +9,12 @@ from mmap import mmap
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.forks import run_forked
+from kidx.forks import forked
 from kidx.formats.batches import NO_TIMESTAMP, SMALLEST_ENTRY
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.resume import parts
-from kidx.segments.scan import scan
+from kidx.segments.scan import scan, spare_page_cache
 from kidx.segments.walk import END
 from kidx.surgery.recovered_transactions import Event, EventReader
 
@@ -69,33 +69,41 @@ def read_facts(
 
     `index_positions`, of an index in any state, only make it faster. Raises CannotRead and its children.
     """
-    ranges = parts(log, index_positions, jobs if log.size >= WORTH_FORKING_BYTES else 1)
-    start = 0
-    if len(ranges) > 1:
-        shared = {part: _SharedRows(part[1] - part[0]) for part in ranges}
+    first, *others = parts(log, index_positions, jobs if log.size >= WORTH_FORKING_BYTES else 1)
+    shared = {part: _SharedRows(part[1] - part[0]) for part in others}
+    spare_page_cache(log)
 
-        def read_range(part: tuple[int, int]) -> _Filled:
-            return shared[part].fill(_read(log, base_offset, index_positions, *part), interval_bytes)
+    def fill(part: tuple[int, int]) -> _Filled:
+        return shared[part].fill(_read(log, base_offset, index_positions, *part), interval_bytes)
 
-        done: dict[tuple[int, int], _Filled] = dict(run_forked(read_range, ranges, jobs))
-        for part in ranges:  # only where a range ends in order is it certain that the next one starts at a batch
-            if done[part].end != part[1] and part != ranges[-1]:
-                break
-            yield shared[part].facts(done[part])
-            start = part[1]
-        else:
-            return
-    for some in _read(log, base_offset, index_positions, start, log.size):
-        position = some.position.astype(np.uint32)
-        next_entry = next_entries(position, interval_bytes)
-        yield BatchFacts(
-            position,
-            some.relative_last_offset.astype(np.int32),
-            np.maximum.accumulate(some.max_timestamp),
-            next_entry,
-            chain_from(0, next_entry.data),
-            *some[3:],
-        )
+    with forked(fill, others, len(others)) as results:
+        start = first[0]  # only where a part ends in order is it certain that the next one starts at a batch
+        for some in _read(log, base_offset, index_positions, *first):
+            start = some.end
+            yield _facts_of(some._replace(broken=None) if others else some, interval_bytes)
+        filled = dict(results)
+    for part in others:
+        last = part == others[-1]
+        if start != part[0] or not (last or filled[part].end == part[1]):
+            break
+        yield shared[part].facts(filled[part])
+        start = log.size if last else part[1]
+    if others and start < log.size:
+        for some in _read(log, base_offset, index_positions, start, log.size):
+            yield _facts_of(some, interval_bytes)
+
+
+def _facts_of(some: _Read, interval_bytes: int) -> BatchFacts:
+    """The facts of a window where it is known what came before it: no chain is needed then."""
+    position = some.position.astype(np.uint32)
+    return BatchFacts(
+        position,
+        some.relative_last_offset.astype(np.int32),
+        np.maximum.accumulate(some.max_timestamp),
+        next_entries(position, interval_bytes),
+        array("i"),
+        *some[3:],
+    )
 
 
 def next_entries(

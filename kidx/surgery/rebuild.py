@@ -166,7 +166,7 @@ def _positions(segment: Segment) -> Ints | None:
     if file is None:
         return None
     try:
-        return decode(OFFSET_INDEX, read_file(file.path))["position"]
+        return decode(OFFSET_INDEX, read_file(file.path), names=("position",))["position"]
     except KidxError:
         return None
 
