@@ -116,12 +116,13 @@ class Hunt:
 
 def watched(words: Words) -> Ran:
     """Run kidx in this process under the watchdog. Raises TookTooLong."""
-    signal.signal(signal.SIGPROF, _too_long)
+    before = signal.signal(signal.SIGPROF, _too_long)
     signal.setitimer(signal.ITIMER_PROF, SECONDS_A_FILE)
     try:
         return kidx_here(*words)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def prepare() -> None:
