@@ -12,7 +12,7 @@ from kidx.evidence import is_directory
 from kidx.light_typing import Any
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, base_offset_of, parse_file_name
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.partition import Listed, PartitionReader
+from kidx.lookup.partition import SPECIAL, Listed, PartitionReader
 from kidx.lookup.segment import NOT_FOUND, FoundBatch, SegmentReader, segment_of
 from kidx.report.table import BOOL, TEXT, TIMESTAMP, TREE, Column, Table
 
@@ -66,7 +66,8 @@ def look_up_log(
     question = LogLookup(path, base_offset, isolation=isolation, page_bytes=page_size if trace_pages else None)
     if offset is not None:
         return question.read(offset, max_bytes), question.status
-    return question.find(timestamp_ms(timestamp or ""), start), question.status
+    asked = timestamp or ""
+    return question.find(SPECIAL[asked] if asked in SPECIAL else timestamp_ms(asked), start), question.status
 
 
 class LogLookup:
@@ -138,6 +139,8 @@ class LogLookup:
         if self._segment is None:
             assert self._partition is not None
             listed = self._partition.list_offsets(timestamp, start, self._isolation, self._watch)
+        elif timestamp < 0:
+            raise UsageError(f"{self._path}: {timestamp} is no time, but asks a partition; give its directory")
         else:
             with SegmentReader(self._segment) as reader:
                 found = reader.find_by_timestamp(timestamp, self._segment.base_offset if start is None else start)

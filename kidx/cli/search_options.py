@@ -86,7 +86,8 @@ def log_read_options(f: F) -> F:
         click.option(
             "--timestamp",
             metavar="TIME",
-            help="Log: the first record at or past this time; a partition's end -1, start -2, latest time -3.",
+            help="Log: the first record at or past this time; of a partition also latest (-1), earliest (-2), "
+            "max-timestamp (-3) and earliest-local (-4), as kafka-get-offsets has them.",
         ),
         click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
     ):

@@ -1,24 +1,36 @@
 """A whole partition as a consumer meets it: where the log starts and ends, reads and ListOffsets across segments.
 
-Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByTimestamp) and kafka.cluster.Partition
-(fetchOffsetForTimestamp).
+Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByTimestamp), kafka.cluster.Partition
+(fetchOffsetForTimestamp) and KafkaApis (which negative timestamps are none).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from kidx.errors import CannotRead
+from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, read_file
 from kidx.formats.batches import Batch
-from kidx.light_typing import NamedTuple
+from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.segment import FoundTime, SegmentReader
 from kidx.lookup.transactions import is_aborted, open_transactions
 
-LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3  # ListOffsetsRequest's special timestamps
+if TYPE_CHECKING:
+    from kidx.formats.checkpoints import EpochStart
+
+# ListOffsetsRequest's special timestamps
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
+SPECIAL = {  # by the words of kafka-get-offsets
+    "latest": LATEST,
+    "earliest": EARLIEST,
+    "max-timestamp": MAX_TIMESTAMP,
+    "earliest-local": EARLIEST_LOCAL,
+    "latest-tiered": LATEST_TIERED,
+    "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
+}
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
@@ -116,14 +128,18 @@ class PartitionReader:
         isolation: str | None = None,
         watch: Callable[[SegmentReader], None] | None = None,
     ) -> Listed:
-        """The broker's ListOffsets: the first record at or past a time (and `start`), or LATEST, EARLIEST and so on.
+        """The broker's ListOffsets: the first record at or past a time (and `start`), or what one of SPECIAL means.
 
         Only the first segment that reaches the time is searched, as there. `watch` gets its reader when that is done.
+        Raises UsageError for a negative number that means nothing, CannotRead for what tiered storage alone knows.
         """
-        if timestamp in (LATEST, EARLIEST):
-            offset = self.start_offset if timestamp == EARLIEST else self.fetch_end(isolation)
-            epoch = self._epoch_of(offset, latest=timestamp == LATEST)
-            return Listed(None, FoundTime(0, -1, offset, epoch), 0, None)
+        if timestamp < 0:
+            self._must_be_known(timestamp, start)
+        if timestamp == LATEST:
+            return Listed(None, FoundTime(0, -1, self.fetch_end(isolation), self._epochs.latest), 0, None)
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):  # the local log of a tiered one starts with its first segment, too
+            offset = self.start_offset
+            return Listed(None, FoundTime(0, -1, offset, self._epochs.at(offset)), 0, None)
         if timestamp == MAX_TIMESTAMP:
             segment, largest, offset = self.segment_of_largest_time()
             with SegmentReader(segment) as reader:
@@ -149,16 +165,25 @@ class PartitionReader:
             return Listed(segment, None, found.bytes_walked, why)
         return Listed(segment, found, found.bytes_walked, None)
 
-    def _epoch_of(self, offset: int, *, latest: bool) -> int | None:
+    def _must_be_known(self, timestamp: int, start: int | None) -> None:
+        if timestamp < EARLIEST_PENDING_UPLOAD:
+            known = ", ".join(f"{number} ({word})" for word, number in SPECIAL.items())
+            raise UsageError(f"{timestamp} is no time: negative ones that a broker knows are {known}")
+        if start is not None:
+            raise UsageError(f"{timestamp} asks for no time, so --start has no meaning with it")
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            word = next(word for word, number in SPECIAL.items() if number == timestamp)
+            raise CannotRead(
+                f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
+                "a partition's files; of a partition that is not tiered a broker says that there is none"
+            )
+
+    @cached_property
+    def _epochs(self) -> _Epochs:
         from kidx.formats.checkpoints import parse_leader_epochs
 
         path = os.path.join(self.partition.directory, "leader-epoch-checkpoint")
-        if not exists(path):
-            return None
-        epochs, _ = parse_leader_epochs(read_file(path))
-        if latest:
-            return epochs[-1].epoch if epochs else None
-        return epochs[0].epoch if epochs and epochs[0].start_offset <= offset else None
+        return _Epochs(parse_leader_epochs(read_file(path))[0] if exists(path) else [])
 
     def checkpointed(self, name: str) -> int | None:
         """This partition's offset in a checkpoint file of the log dir, None where it is not there."""
@@ -177,3 +202,19 @@ class PartitionReader:
         if isolation != READ_COMMITTED or not batch.transactional:
             return True
         return not is_aborted(self.segments_from(segment), batch.producer_id, offset)
+
+
+class _Epochs:
+    """What leader-epoch-checkpoint says; None where it says nothing."""
+
+    def __init__(self, lines: Sequence[EpochStart]) -> None:
+        self._lines = lines
+
+    @property
+    def latest(self) -> int | None:
+        """The newest leader's epoch."""
+        return self._lines[-1].epoch if self._lines else None
+
+    def at(self, offset: int) -> int | None:
+        """The epoch that an offset was written in."""
+        return next((line.epoch for line in reversed(self._lines) if line.start_offset <= offset), None)

@@ -120,8 +120,10 @@ class SegmentReader:
 
     def find_timestamp_from(self, timestamp: int, offset: int) -> FoundTime:
         """UnifiedLog's way to the maximum timestamp: the first record with exactly that timestamp in the first batch
-        that has it as its maximum, from where the offset index leads for `offset`.
+        that has it as its maximum, from where the offset index leads for `offset`; none for -1, no timestamp.
         """
+        if timestamp < 0:
+            return FoundTime(0, None, None, None)
         _, position = self._start_of(offset)
         walked = walk(self.log, position)
         for batch in self._headers(walked):

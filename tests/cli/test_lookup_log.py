@@ -223,3 +223,15 @@ def test_an_index_that_leads_out_of_the_log_is_said(plain: Path) -> None:
         ran = lookup(log, "--offset", 2)
         assert ran.status == 3 and f"leads to byte {position} (slot 0)".encode() in ran.err
         assert ran.rows[0]["batch"] is None
+
+
+@pytest.mark.parametrize(("word", "number"), [("latest", -1), ("earliest", -2), ("max-timestamp", -3)])
+def test_words_of_kafka_get_offsets_stand_for_their_numbers(word: str, number: int) -> None:
+    assert row_of(TRIMMED, "--timestamp", word) == row_of(TRIMMED, "--timestamp", number)
+
+
+def test_what_only_a_partition_or_only_tiered_storage_knows_is_refused() -> None:
+    alone = lookup(first_log(TRIMMED), "--timestamp", "latest")
+    assert alone.status == 2 and b"give its directory" in alone.err
+    tiered = lookup(TRIMMED, "--timestamp", "latest-tiered")
+    assert tiered.status == 3 and b"__remote_log_metadata" in tiered.err and not tiered.out

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kidx.errors import CannotRead, UsageError
 from kidx.logdir.tree import Partition
-from kidx.lookup.partition import READ_COMMITTED, PartitionReader
+from kidx.lookup.partition import READ_COMMITTED, SPECIAL, PartitionReader
 from kidx.lookup.transactions import open_transactions
+from tests.building import message
 from tests.damage import flip_byte
 from tests.support import KAFKA_SETS
 
@@ -48,3 +50,33 @@ def test_the_modification_time_stands_in_for_a_segment_without_timestamps(tmp_pa
     empty = PartitionReader(Partition(str(shutil.copytree(KAFKA_SETS[0] / "clean" / "empty-0", tmp_path / "empty-0"))))
     assert empty.segment_of_time(0) is empty.segments[0]
     assert empty.segment_of_time(2**62) is None
+
+
+@pytest.mark.parametrize("kafka", KAFKA_SETS, ids=lambda p: p.name)
+def test_what_list_offsets_is_asked_with_negative_numbers(kafka: Path) -> None:
+    """As UnifiedLog.fetchOffsetByTimestamp and Partition.fetchOffsetForTimestamp answer without tiered storage."""
+    partition = PartitionReader(Partition(str(kafka / "clean" / "trimmed-0")))
+    listed = {word: partition.list_offsets(number).found for word, number in SPECIAL.items() if number > -5}
+    offsets = {word: found and found.offset for word, found in listed.items()}
+    start = partition.start_offset
+    assert partition.segments[0].base_offset < start  # deleted up to the middle of a segment
+    assert offsets == {
+        "latest": partition.end_offset,
+        "earliest": start,
+        "max-timestamp": partition.end_offset - 1,
+        "earliest-local": start,
+    }
+    assert {found.leader_epoch for found in listed.values() if found} == {0}
+    for number in (-5, -6):
+        with pytest.raises(CannotRead, match="__remote_log_metadata"):
+            partition.list_offsets(number)
+    with pytest.raises(UsageError, match="-7 is no time"):
+        partition.list_offsets(-7)
+    with pytest.raises(UsageError, match="--start"):
+        partition.list_offsets(-2, start=3)
+
+
+def test_the_largest_timestamp_of_a_partition_without_timestamps_is_none(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(message(b"old", magic=0))
+    assert PartitionReader(Partition(str(tmp_path))).list_offsets(SPECIAL["max-timestamp"]).found is None
