@@ -15,7 +15,7 @@ from kidx.checks.making import finding
 from kidx.checks.producer_history import Known
 from kidx.checks.producers import Producer
 from kidx.checks.stretch import Named
-from kidx.findings import Finding
+from kidx.findings import WARNING, Finding
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, VERSION, ProducerSnapshot, ProducerState
 from kidx.light_typing import NamedTuple
 
@@ -32,7 +32,7 @@ def check_snapshot(path: str, snapshot: ProducerSnapshot, size: int) -> Iterator
         yield finding("KX406", path, f"its version is {snapshot.version}", expected=VERSION, found=snapshot.version)
     elif not snapshot.crc_ok:
         yield finding("KX406", path, "its bytes do not have its CRC", span=(2, size), found=f"{snapshot.crc:08x}")
-    elif snapshot.extra_bytes or snapshot.entry_count != len(snapshot.producers):
+    elif snapshot.entry_count != len(snapshot.producers):
         yield finding(
             "KX406",
             path,
@@ -40,6 +40,16 @@ def check_snapshot(path: str, snapshot: ProducerSnapshot, size: int) -> Iterator
             f"{snapshot.extra_bytes} bytes more",
             expected=snapshot.entry_count,
             found=len(snapshot.producers),
+        )
+    elif snapshot.extra_bytes:
+        yield finding(
+            "KX406",
+            path,
+            f"{snapshot.extra_bytes} bytes follow its {snapshot.entry_count} producers, and its CRC covers them: no "
+            "broker wrote that, though each reads it",
+            span=(size - snapshot.extra_bytes, size),
+            found=snapshot.extra_bytes,
+            severity=WARNING,
         )
 
 

@@ -9,8 +9,8 @@ from kidx.checks.outside_transactions import outside_transaction
 from kidx.checks.stretch import TransactionEvent
 from kidx.evidence import Evidence
 from kidx.findings import Finding
-from kidx.formats.control import ABORT, COMMIT, control_type, parse_control, type_name
-from kidx.formats.records import Damage, Record
+from kidx.formats.control import parse_control
+from kidx.formats.records import Damage
 from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 
@@ -31,6 +31,7 @@ class TransactionEvents:
         self._open: dict[int, int] = {}  # first offsets of the transactions open that began in the stretch, by producer
         self._outside: list[tuple[int, int]] = []  # rows of batches outside an open transaction, and where that began
         self._unknown: list[tuple[int, int | None]] = []  # rows of control batches of no type that there is
+        self._unreadable: list[tuple[int, str]] = []  # rows of control batches whose value Kafka cannot read, and type
         self._damaged: list[tuple[int, Damage]] = []  # rows of control batches that recovery cannot read
 
     def of(self, window: Window, good: Bools) -> Iterator[TransactionEvent]:
@@ -51,14 +52,17 @@ class TransactionEvents:
                     self._damaged.append((row, damage))
                 if not records:  # the cleaner took the marker's record and left its header
                     continue
-                marker = control_type(records[0].key)
-                if marker is None or type_name(marker) == "UNKNOWN":
+                parsed = parse_control(records[0].key, records[0].value)
+                marker = None if parsed is None else parsed.type_id
+                if parsed is None or parsed.name == "UNKNOWN":
                     self._unknown.append((row, marker))
                     continue
+                if parsed.fields is None or parsed.fields.get("version", 0) < 0:
+                    self._unreadable.append((row, parsed.name))
                 if batch.producer_id < 0:  # KRaft's own
                     continue
                 self._open.pop(batch.producer_id, None)
-                epoch = _coordinator_epoch(records[0]) if marker in (ABORT, COMMIT) else None
+                epoch = None if parsed.fields is None else parsed.fields.get("coordinatorEpoch")
             elif not window.transactional[row]:
                 if (first := self._open.get(batch.producer_id)) is not None:
                     self._outside.append((row, first))
@@ -84,13 +88,11 @@ class TransactionEvents:
         for row, marker in self._unknown:
             said = "has no type in its key" if marker is None else f"is of type {marker}, which there is not"
             yield of_batch(self._log.path, "KX308", window, row, f"its control record {said}", found=marker)
+        for row, name in self._unreadable:
+            said = f"its control record is {name}, and its value cannot be read"
+            yield of_batch(self._log.path, "KX308", window, row, said, found=name)
         for row, damage in self._damaged:
             yield of_batch(self._log.path, "KX308", window, row, damage.why, found=damage.kind)
         self._unknown.clear()
+        self._unreadable.clear()
         self._damaged.clear()
-
-
-def _coordinator_epoch(record: Record) -> int | None:
-    """The epoch of the coordinator that wrote a marker, None where the record does not tell."""
-    parsed = parse_control(record.key, record.value)
-    return None if parsed is None or parsed.fields is None else int(parsed.fields["coordinatorEpoch"])

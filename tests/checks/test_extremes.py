@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from kidx.findings import WARNING
+from kidx.formats.crc import crc32c
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from tests.building import batch, message, record, wrapper
 from tests.checks.conftest import check, grave, rules
@@ -39,6 +41,10 @@ def test_a_marker_that_recovery_cannot_read(tmp_path: Path) -> None:
         assert [f.rule for f in grave(check(log, level=level))] == ["KX308"], level
     log.write_bytes(batch([marker], attributes=0x30, producer=(7, 0, -1)))
     assert grave(check(log)) == []
+    for value in (None, b"\0\0\0", b"\xff\0\0\0\0\0"):  # a version below 0 is refused, those above 0 are read
+        log.write_bytes(batch([record(key=b"\0\0\0\1", value=value)], attributes=0x30, producer=(7, 0, -1)))
+        (one,) = grave(check(log))
+        assert one.rule == "KX308" and "its control record is COMMIT, and its value cannot be read" in one.message
 
 
 def test_a_snapshot_s_transaction_from_after_it(copy: Copy) -> None:
@@ -50,3 +56,12 @@ def test_a_snapshot_s_transaction_from_after_it(copy: Copy) -> None:
         file.unlink()  # what came before is not known then
     (one,) = grave(check(partition))
     assert one.rule == "KX407" and f"offset {2**62}, which the snapshot" in one.message
+
+
+def test_bytes_behind_a_snapshot_under_its_crc_are_read_by_brokers_and_odd_all_the_same(copy: Copy) -> None:
+    path = sorted(copy("clean/txn-0").glob("*.snapshot"))[-1]
+    data = bytearray(path.read_bytes() + bytes(7))
+    data[2:6] = crc32c(bytes(data[6:])).to_bytes(4, "big")
+    path.write_bytes(data)
+    (one,) = grave(check(path))
+    assert (one.rule, one.severity, one.found) == ("KX406", WARNING, 7)
