@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from array import array
+from operator import mul
 
+_POWERS = [1]  # of 31, modulo 2^32
 _NATIVE_UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 
 
@@ -18,9 +20,10 @@ class JavaThrows(Exception):
 
 def string_hash(text: str) -> int:
     """String.hashCode: over UTF-16 code units, as a signed 32-bit integer."""
-    value = 0
-    for unit in text.encode() if text.isascii() else array("H", text.encode(_NATIVE_UTF_16, "surrogatepass")):
-        value = (31 * value + unit) & 0xFFFFFFFF
+    units = text.encode() if text.isascii() else array("H", text.encode(_NATIVE_UTF_16, "surrogatepass"))
+    while len(_POWERS) < len(units):
+        _POWERS.append(_POWERS[-1] * 31 & 0xFFFFFFFF)
+    value: int = sum(map(mul, reversed(units), _POWERS)) & 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 
 

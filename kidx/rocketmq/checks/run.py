@@ -163,7 +163,7 @@ class _StoreCheck:
                 continue
             for readable in self._readable([file]):
                 shape = self._shape(readable)
-                for one in check_index(self._opened, readable, shape, starts, self._log, scan.end):
+                for one in check_index(self._opened, readable, shape, starts, self._log, scan.end, self._jobs):
                     if isinstance(one, int):
                         self._coverage.entries += one
                     elif isinstance(one, Skipped):
