@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from kidx.checks.making import Counted, Telling, finding
+from kidx.checks.making import Counted, Telling, of_entry
 from kidx.checks.order import between
 from kidx.evidence import Evidence
 from kidx.findings import Finding
@@ -108,16 +108,7 @@ class OffsetEntries:
 
     def _finding(self, code: str, index: int, said: str, expected: object, found: object) -> Finding:
         slot = int(self.slots[index])
-        at = slot * OFFSET_INDEX.size
-        return finding(
-            code,
-            self.file,
-            f"entry {slot:,} {said}",
-            span=(at, at + OFFSET_INDEX.size),
-            slot=slot,
-            expected=expected,
-            found=found,
-        )
+        return of_entry(code, self.file, OFFSET_INDEX.size, slot, f" {said}", expected=expected, found=found)
 
 
 class TimeEntries:
@@ -197,17 +188,8 @@ class TimeEntries:
 
     def _finding(self, code: str, index: int, said: str, expected: object) -> Finding:
         slot = int(self.slots[index])
-        at = slot * TIME_INDEX.size
         found = {"timestamp": int(self.timestamps[index]), "offset": int(self.offsets[index])}
-        return finding(
-            code,
-            self.file,
-            f"entry {slot:,} {said}",
-            span=(at, at + TIME_INDEX.size),
-            slot=slot,
-            expected=expected,
-            found=found,
-        )
+        return of_entry(code, self.file, TIME_INDEX.size, slot, f" {said}", expected=expected, found=found)
 
 
 def few_or_counted(findings: Sequence[Finding], code: str) -> list[Finding]:

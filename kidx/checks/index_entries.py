@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kidx.checks.index_facts import LARGEST_OFFSET, IndexFacts
-from kidx.checks.making import Counted, Telling, finding
+from kidx.checks.making import Counted, Telling, of_entry
 from kidx.checks.order import out_of_order
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat, decode
@@ -116,16 +116,10 @@ class _Report:
         elif bound is None and name and len(entries.offsets) > 1:
             where = "before the entry after it, it"
             bound = f"{'<' if self._strict(name) else '<='} {entries.fields(1)[name]}"
-        slot, width = at + entries.first, entries.format.size
-        return finding(
-            code,
-            self.file,
-            f"entry {slot:,}: {_SENTENCES[code].format(bound=bound, where=where, **fields)}",
-            span=(slot * width, (slot + 1) * width),
-            slot=slot,
-            expected=bound,
-            found=fields[name] if name else {n: fields[n] for n in ("offset", entries.other_name)},
-        )
+        said = f": {_SENTENCES[code].format(bound=bound, where=where, **fields)}"
+        found = fields[name] if name else {n: fields[n] for n in ("offset", entries.other_name)}
+        slot = at + entries.first
+        return of_entry(code, self.file, entries.format.size, slot, said, expected=bound, found=found)
 
     def _strict(self, name: str) -> bool:
         """Whether a field rises from entry to entry, and does not only not fall."""

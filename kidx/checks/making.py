@@ -29,6 +29,14 @@ def finding(
     return Finding(code, severity or rule.severity, file, start, end, slot, expected, found, message, rule.broker)
 
 
+def of_entry(
+    code: str, file: str, width: int, slot: int, said: str, *, expected: Any = None, found: Any = None
+) -> Finding:
+    """A finding about an index's entry, of `width` bytes; `said` follows `entry 12` in its sentence."""
+    span = (slot * width, (slot + 1) * width)
+    return finding(code, file, f"entry {slot:,}{said}", span=span, slot=slot, expected=expected, found=found)
+
+
 class Counted(NamedTuple):
     """Findings of one rule that nobody will be told one by one: how many, and the last of them."""
 

@@ -143,25 +143,29 @@ class _PartitionCheck:
             self._between_segments()
         return self.done
 
-    def _text_file(self, file: DataFile) -> None:
+    def _read(self, file: DataFile) -> bytes | None:
+        """A small file's bytes, which are to be checked; None where they cannot be had."""
         try:
             data = read_file(file.path, _SMALL_FILE_BYTES)
         except KidxError as e:
             cannot_read(file, e, self.options, self.done)
-            return
+            return None
         self.done.cover(file.path, len(data))
+        return data
+
+    def _text_file(self, file: DataFile) -> None:
+        data = self._read(file)
+        if data is None:
+            return
         found = list(bounded(check_text_file(file.path, file.kind, data)))
         self.done.findings += found
         if file.kind == "leader_epochs" and not found:
             self.epochs = parse_leader_epochs(data)[0]
 
     def _snapshot(self, file: DataFile) -> None:
-        try:
-            data = read_file(file.path, _SMALL_FILE_BYTES)
-        except KidxError as e:
-            cannot_read(file, e, self.options, self.done)
+        data = self._read(file)
+        if data is None:
             return
-        self.done.cover(file.path, len(data))
         try:
             snapshot = parse_snapshot(data)
         except WrongFormat as e:

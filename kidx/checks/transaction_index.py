@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kidx.checks.index_alone import check_extent
 from kidx.checks.index_facts import IndexFacts
-from kidx.checks.making import Counted, Telling, finding
+from kidx.checks.making import Counted, Telling, finding, of_entry
 from kidx.checks.order import out_of_order
 from kidx.checks.zero_runs import ZeroRuns
 from kidx.evidence import Evidence
@@ -150,13 +150,5 @@ class _EntryCheck:
         entry = {n: int(values[at]) for n, values in self.fields.items()}
         before = {n: int(values[at - 1]) for n, values in self.fields.items()} if at else entry
         wanted = bound.format(before=before, **entry)
-        slot = at + self.first
-        return finding(
-            code,
-            self.file,
-            f"entry {slot:,}: " + said.format(wanted=wanted, before=before, **entry),
-            span=(slot * _WIDTH, (slot + 1) * _WIDTH),
-            slot=slot,
-            expected=wanted,
-            found=entry[name],
-        )
+        told = ": " + said.format(wanted=wanted, before=before, **entry)
+        return of_entry(code, self.file, _WIDTH, at + self.first, told, expected=wanted, found=entry[name])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kidx.checks.making import finding
+from kidx.checks.making import finding, of_entry
 from kidx.checks.stretch import TransactionEvent
 from kidx.findings import Finding
 from kidx.formats.control import ABORT, COMMIT
@@ -91,7 +91,6 @@ def compare_index(
     for slot, (_, producer, first, last, stable) in entries:
         listed.add(last)
         there = by_marker.get(last)
-        at = slot * TRANSACTION_INDEX.size
         wrong = None
         if there is None or there.producer_id != producer:
             wrong = f"lists an abort of producer {producer} at offset {last}; the log has no such marker there"
@@ -102,12 +101,12 @@ def compare_index(
                 f"says the last stable offset was {stable} at the marker; by the log it was {there.last_stable_offset}"
             )
         if wrong:
-            yield finding(
+            yield of_entry(
                 "KX402",
                 index_path or log_path,
-                f"entry {slot:,} {wrong}",
-                span=(at, at + TRANSACTION_INDEX.size),
-                slot=slot,
+                TRANSACTION_INDEX.size,
+                slot,
+                f" {wrong}",
                 expected=there._asdict() if there else None,
                 found={
                     "producer_id": producer,
