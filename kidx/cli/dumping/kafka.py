@@ -143,7 +143,9 @@ class KafkaDump:
                 gaps = _Gaps()
                 contents = kafka_logs.contents_of(options.decoder, options.print_data_log)
                 lines: Iterable[bytes | memoryview] = log.records(
-                    lambda b, record: kafka_logs.record_line(b, record, not options.skip_record_metadata, contents),
+                    lambda b, record, sizes: kafka_logs.record_line(
+                        b, record, not options.skip_record_metadata, contents, sizes
+                    ),
                     gaps.see,
                 )
                 write(sys.stdout, lines)

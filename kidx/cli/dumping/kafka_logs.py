@@ -13,8 +13,8 @@ from kidx.cli.dumping import java
 from kidx.cli.dumping.kafka_entries import Entries
 from kidx.cli.dumping.logs import SMALL_BYTES, index_positions
 from kidx.evidence import Evidence
-from kidx.formats.batches import DELETE_HORIZON_BIT, SMALLEST_ENTRY, Batch
-from kidx.formats.compression import CODEC_NAMES
+from kidx.formats.batches import DELETE_HORIZON_BIT, MESSAGE_V0, MESSAGE_V1, SMALLEST_ENTRY, Batch
+from kidx.formats.compression import CODEC_NAMES, NONE
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
 from kidx.formats.crc import crc_holds
 from kidx.formats.producer_snapshot import HEADER_BYTES, VERSION, parse_snapshot
@@ -37,6 +37,9 @@ _CONTROL_WORDS = dict(
         strict=True,
     )
 )
+
+
+LineOf = Callable[[Batch, Record, "tuple[int, int] | None"], bytes]
 
 
 @cache
@@ -62,14 +65,19 @@ class LogLines:
             yield from _window_lines(window)
         yield from (line for _, _, line in self._one_by_one(windows.position))  # what only Kafka takes for entries
 
-    def records(self, line_of: Callable[[Batch, Record], bytes], seen: Callable[[int], None]) -> Iterator[bytes]:
+    def records(self, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
         """A line a batch, and after it one for each of its records; `seen` is told every record's offset."""
         for batch, entry, line in self._one_by_one():
             out = [line]
             decoded = decode_entry(batch, entry, lenient=True)
             for record in decoded.records:
                 seen(record.offset)
-                out.append(line_of(batch, record))
+                out.append(line_of(batch, record, None))
+            if not decoded.records and (sizes := _claimed_sizes(batch, entry)):
+                seen(batch.base_offset)
+                crc_ok = crc_holds(batch, entry)
+                message = Record(batch.base_offset, batch.max_timestamp, None, None, crc=batch.crc, crc_ok=crc_ok)
+                out.append(line_of(batch, message, sizes))
             yield b"".join(out)
             if decoded.damage and _some_are_lost(batch, decoded):
                 self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
@@ -87,9 +95,20 @@ class LogLines:
 
 def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
     """Whether damage kept records from being shown; the tool says nothing of other damage."""
-    if batch.magic == 2:
+    damage = decoded.damage
+    if batch.magic == 2 or damage is None:
         return len(decoded.records) < batch.record_count
-    return decoded.damage is not None and decoded.damage.kind in (PAYLOAD, LIMIT)
+    return damage.kind in (PAYLOAD, LIMIT) or (damage.record or 0) >= len(decoded.records)
+
+
+def _claimed_sizes(batch: Batch, entry: bytes) -> tuple[int, int] | None:
+    """What an old message says of its key's and value's lengths, which the tool prints unseen; None where it throws."""
+    if batch.magic == 2 or batch.codec != NONE:
+        return None
+    at = (MESSAGE_V0, MESSAGE_V1)[batch.magic].size
+    key_size = int.from_bytes(entry[at : at + 4], "big", signed=True)
+    value = entry[at + 4 + max(0, key_size) :][:4]
+    return (key_size, int.from_bytes(value, "big", signed=True)) if len(value) == 4 else None
 
 
 def log_heading(base_offset: int) -> bytes:
@@ -125,11 +144,17 @@ def _plain_texts(record: Record) -> tuple[str | None, str | None]:
     return key, value
 
 
-def record_line(batch: Batch, record: Record, metadata: bool, contents: Contents | None) -> bytes:
-    """A record's line: `metadata` says whether its sizes and headers are in it, `contents` gives key and payload."""
+def record_line(
+    batch: Batch, record: Record, metadata: bool, contents: Contents | None, sizes: tuple[int, int] | None = None
+) -> bytes:
+    """A record's line: `metadata` says whether its sizes and headers are in it, `contents` gives key and payload.
+
+    `sizes` are the key's and the value's where they are not those of the record.
+    """
     out = []
     if metadata:
-        sizes = [-1 if part is None else len(part) for part in (record.key, record.value)]
+        if sizes is None:
+            sizes = -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value)
         out.append(
             f"| offset: {record.offset} {batch.timestamp_type}: {record.timestamp} "
             f"keySize: {sizes[0]} valueSize: {sizes[1]}"

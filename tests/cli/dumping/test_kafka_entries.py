@@ -79,3 +79,11 @@ def test_zeros_behind_an_old_message_s_length_are_an_empty_message(tmp_path: Pat
     overwrite(log, 16, bytes(110))
     ran = dump("--deep-iteration", log)
     assert b"| offset: 0 NoTimestampType: -1 keySize: 0 valueSize: 0 isValid: false crc: " in ran.out
+
+
+def test_an_old_message_s_sizes_are_printed_whatever_they_are(tmp_path: Path) -> None:
+    log = log_of(tmp_path, message(b"value" * 20, magic=1), message(b"next", offset=1))
+    overwrite(log, 30, (10**9).to_bytes(4, "big"))
+    ran = dump("--deep-iteration", log)
+    assert b"| offset: 0 CreateTime: 1700000000000 keySize: -1 valueSize: 1000000000 isValid: false crc: " in ran.out
+    assert ran.status == 3 and b"its value claims 1000000000 bytes" in ran.err and b"| offset: 1 " in ran.out
