@@ -18,7 +18,7 @@ import org.apache.rocketmq.store.stats.BrokerStatsManager;
  * A real RocketMQ store (4.9 or 5), for tests: a request a line (fields between tabs), its answer a line: "ok" and a tab before what
  * was asked for, or "error". What a store throws when it is asked is answered as !ClassName, one that does not load as !NotLoaded.
  *
- *   make STORE PROPERTIES MESSAGES stop|crash -> messages stored in a new STORE; the file MESSAGES has one a line, fields between
+ *   make STORE PROPERTIES MESSAGES stop|crash -> its index files, as below; messages are stored in a new STORE: the file MESSAGES has one a line, fields between
  *       tabs: TIME TOPIC QUEUE TAGS KEYS UNIQ SYSFLAG FLAG BODY NAME=VALUE&... ; texts in hex, - for none. crash: files of a running store
  *   open STORE PROPERTIES                     -> whether it loads; STORE, a copy that may be changed, is asked from now on
  *   ends                                      -> the commit log's first offset and end
@@ -59,7 +59,7 @@ public final class RocketmqStore {
 
     private static String answer(String[] q) throws Exception {
         switch (q[0]) {
-            case "make": return String.valueOf(make(Path.of(q[1]), Path.of(q[2]), Path.of(q[3]), q[4].equals("crash")));
+            case "make": return make(Path.of(q[1]), Path.of(q[2]), Path.of(q[3]), q[4].equals("crash"));
             case "open": open(q[1], q[2]); return String.valueOf(loaded);
             case "memory": return String.valueOf(StoreUtil.TOTAL_PHYSICAL_MEMORY_SIZE);
             default:
@@ -103,17 +103,19 @@ public final class RocketmqStore {
                 for (long at : index.queryOffset(q[1], text(q[2]), i(q[3]), l(q[4]), l(q[5])).getPhyOffsets()) found.add(Long.toString(at));
                 return found.toString();
             }
-            case "indexes": {
-                StringJoiner names = new StringJoiner(",");
-                for (Object file : (List<?>) get(get(store, "indexService"), "indexFileList")) names.add(new File(((IndexFile) file).getFileName()).getName());
-                return names.toString();
-            }
+            case "indexes": return indexes(store);
             case "message": return said(store.lookMessageByOffset(l(q[1])));
             default: throw new IllegalArgumentException("unknown request " + q[0]);
         }
     }
 
-    private static int make(Path root, Path properties, Path messages, boolean crash) throws Exception {
+    private static String indexes(DefaultMessageStore of) throws Exception {
+        StringJoiner names = new StringJoiner(",");
+        for (Object file : (List<?>) get(get(of, "indexService"), "indexFileList")) names.add(new File(((IndexFile) file).getFileName()).getName());
+        return names.toString();
+    }
+
+    private static String make(Path root, Path properties, Path messages, boolean crash) throws Exception {
         Path working = root.resolveSibling(root.getFileName() + ".working");
         Files.createDirectories(working);
         DefaultMessageStore made = create(working.toString(), properties.toString());
@@ -122,21 +124,20 @@ public final class RocketmqStore {
         made.start();
         for (Method m : DefaultMessageStore.class.getMethods())    // 4.9 delivers delayed messages itself, at times of its own
             if (m.getName().equals("getScheduleMessageService")) { Object s = m.invoke(made); s.getClass().getMethod("shutdown").invoke(s); }
-        int count = 0;
         for (String line : Files.readAllLines(messages)) {
             String[] f = line.split("\t", -1);
             clock = l(f[0]);
             PutMessageResult result = made.putMessage(message(f));
             if (!result.isOk()) throw new IllegalStateException(line + ": " + result.getPutMessageStatus());
-            count++;
         }
         for (int n = 0; made.dispatchBehindBytes() > 0; n++) { if (n > 500) throw new IllegalStateException("dispatch is behind"); Thread.sleep(20); }
         Thread.sleep(120);
+        String names = indexes(made);
         if (crash) copy(working, root);
         made.shutdown();
         if (!crash) copy(working, root);
         delete(working);
-        return count;
+        return names;
     }
 
     private static MessageExtBrokerInner message(String[] f) throws Exception {

@@ -29,8 +29,17 @@ def rocketmq(version: str, home: Path) -> Program:
     return Program(source, jars=jars, options=options)
 
 
+def share_a_file(indexes: list[str]) -> bool:
+    """Whether two of a store's index files are one: the store names them by the millisecond."""
+    names = indexes[0].split(",")
+    return len(set(names)) < len(names)
+
+
 class MadeStore:
-    """A store that a real RocketMQ wrote, from one random number; `topics` are the queues' names."""
+    """A store that a real RocketMQ wrote, from one random number.
+
+    `raced`: two of its index files are one, so that it damaged its index itself.
+    """
 
     def __init__(self, program: Program, chance: random.Random, root: Path) -> None:
         self.root, self.store, self.properties = root, root / "store", root / "store.properties"
@@ -50,7 +59,8 @@ class MadeStore:
         count = chance.randrange(20, 110)
         messages.write_text("".join(self._messages(count)))
         self.crashed = chance.random() < 0.3
-        program.ask("make", self.store, self.properties, messages, "crash" if self.crashed else "stop")
+        indexes = program.ask("make", self.store, self.properties, messages, "crash" if self.crashed else "stop")
+        self.raced = share_a_file(indexes)
         shutil.rmtree(self.store / "rocksdbstore", ignore_errors=True)
         self._expire()
         self._set_times()
