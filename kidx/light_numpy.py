@@ -5,8 +5,8 @@ takes to format a million index entries: about half of `kidx dump`'s time on a f
 all live in one C extension, which is there in a quarter of that. Within `light_numpy()`, `import numpy` gives a module
 that has what this extension has, and brings the whole of numpy when something else is asked of it; only repr() of an
 array cannot be had, for numpy asks back while that starts. The commonest methods that the extension has from numpy's
-Python side (any, all, sum, max, min) are given to it here. Who wants to stay light writes functions that exist as
-methods, too (searchsorted, nonzero, ...), as such. Afterwards `import numpy` is numpy's own again. Where the extension
+Python side (any, all, sum, max, min) are given to it here, and so are the functions that are little else than a method
+(nonzero, searchsorted, ...). Afterwards `import numpy` is numpy's own again. Where the extension
 cannot be loaded this way (another numpy than is known here) nothing is lost: numpy is imported as usual.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
@@ -113,8 +113,37 @@ def _load_core(numpy: ModuleType, directory: str) -> None:
     extension.set_typeDict(types)  # so that dtype("bool") is understood
     no_value = _imported("numpy._globals")._NoValue
     vars(numpy).update({name: value for name, value in vars(extension).items() if not name.startswith("_")})
-    vars(numpy).update(types, bool_=types["bool"], _core=core, _NoValue=no_value)
+    vars(numpy).update(types, bool_=types["bool"], _core=core, _NoValue=no_value, **_functions(extension))
     sys.modules[_METHODS] = _LightMethods(extension, no_value)
+
+
+_METHODS_AS_FUNCTIONS = ("all", "any", "argmax", "argsort", "cumsum", "max", "min", "nonzero", "repeat", "searchsorted")
+
+
+def _functions(extension: ModuleType) -> dict[str, Callable[..., Any]]:
+    """The functions of numpy's Python side that are array methods, or as good as that."""
+
+    def method(name: str) -> Callable[..., Any]:
+        return lambda a, *args, **kwargs: getattr(extension.asarray(a), name)(*args, **kwargs)
+
+    def ones(shape: Any, dtype: Any = None) -> Any:
+        array = extension.empty(shape, "f8" if dtype is None else dtype)
+        array.fill(1)
+        return array
+
+    def diff(a: Any, *args: Any, **kwargs: Any) -> Any:
+        array = extension.asarray(a)
+        if args or kwargs or array.ndim != 1 or array.dtype == bool:
+            return _whole_numpy().diff(a, *args, **kwargs)
+        return array[1:] - array[:-1]
+
+    def sort(a: Any, *args: Any, **kwargs: Any) -> Any:
+        array = extension.array(a)
+        array.sort(*args, **kwargs)
+        return array
+
+    functions = {name: method(name) for name in _METHODS_AS_FUNCTIONS} | {"diff": diff, "ones": ones, "sort": sort}
+    return functions | {"flatnonzero": lambda a: extension.asarray(a).ravel().nonzero()[0]}
 
 
 class _Finder:

@@ -38,6 +38,12 @@ with light_numpy():
     assert (a.max(), a.min(), a.sum(), a[1:].all(), a.any(), np.bool_ is np.bool) == (2, 0, 3, True, True, True)
     assert a.max(initial=7) == 7 and a.sum(where=a > 1) == 2 and (a > 5).any().dtype == bool
     assert np.zeros((2, 3), np.int64).sum(axis=1).tolist() == [0, 0]
+    assert (np.argmax(a), np.max(a), np.any(a > 1), np.all([1, 0])) == (2, 2, True, False)
+    assert np.searchsorted(a, [1, 5], "right").tolist() == [2, 3] and np.cumsum(a).tolist() == [0, 1, 3]
+    assert np.nonzero(a)[0].tolist() == np.flatnonzero(a).tolist() == [1, 2] == (np.diff(a) + [0, 1]).tolist()
+    assert np.repeat(a, [0, 2, 1]).tolist() == [1, 1, 2] and np.argsort(-a, kind="stable").tolist() == [2, 1, 0]
+    assert np.sort(-a).tolist() == [-2, -1, 0] == sorted((-a).tolist()) and a.tolist() == [0, 1, 2]
+    assert np.ones(2, bool).tolist() == [True, True] and np.ones((1, 2)).dtype == float
     assert 'numpy.linalg' not in sys.modules
 """
     assert run(code + WHOLE) == "good\n"
@@ -45,7 +51,9 @@ with light_numpy():
     assert run("with light_numpy(False):\n    assert 'numpy' not in sys.modules") == ""
 
 
-@pytest.mark.parametrize("asked", ["np.diff(a)", "np.linalg.norm(a)", "np.unique(a)", "a.mean()", "a.std()"])
+@pytest.mark.parametrize(
+    "asked", ["np.diff(a, prepend=7)", "np.diff(a > 1)", "np.linalg.norm(a)", "np.unique(a)", "a.mean()", "a.std()"]
+)
 def test_what_the_core_lacks_numpy_has(asked: str) -> None:
     code = f"""
 with light_numpy():

@@ -28,6 +28,8 @@ def check_stretch(
 ) -> Stretch:
     """Scan and check. Raises CannotRead and its children."""
     seen = Stretch(start, facts)
+    if times is not None:
+        times.first_met = None
     thorough: WindowCheck | None = None
     windows = scan(log, offsets.positions if offsets else None, start=start, end=end, hold=facts.deep)
     for window in windows:

@@ -42,7 +42,7 @@ def verify_paths(
         raise UsageError("standard input has no name that says what it is; add --kind")
     if any(is_uri(path) for path in asked):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
-    with Progress("checked") as progress, light_numpy(options.level != DEEP):
+    with Progress("checked") as progress, light_numpy():
         checked = check_all(targets_of(asked), options._replace(jobs=jobs or min(2, cpu_count())), progress)
     for sentence in checked.unread:
         complain(sentence)
