@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.difference import Difference, compare
+from kidx.checks.compared import Difference
+from kidx.checks.difference import compare
 from kidx.errors import CannotRead, UsageError
 from tests import damage
 from tests.checks.conftest import NEWEST
