@@ -10,6 +10,7 @@ from kidx.cli.plain_form import PlainForm
 from kidx.cli.plain_form import jobs as jobs_of
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import CannotRead
+from kidx.evidence import is_uri
 from kidx.forks import cpu_count
 from kidx.light_numpy import light_numpy
 from kidx.rocketmq.catalogue import RULES
@@ -32,6 +33,8 @@ def verify_stores(
     verbose: bool = False,
 ) -> int:
     """Check stores, print the verdict, and return the exit status. `rules` are those to report, None for all."""
+    if any(map(is_uri, (*roots, *commit_log))):
+        jobs = 1  # pyarrow's clients of remote stores do not survive a fork
     whole = Checked()
     for root in roots:
         try:
