@@ -9,6 +9,7 @@ from kidx.errors import KidxError
 from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from kidx.surgery.diff import EntryChanges
     from kidx.surgery.replace import Change
 
 
@@ -45,15 +46,16 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
         for step, row in _outcomes(steps, dry_run, failed, hashed=False):
             writes.write_line(row, unchanged=not step.change.changes)
             if dry_run:
-                writes.change_lines(_entry_changes(step))
+                changes = _entry_changes(step)
+                writes.change_lines(changes, len(changes))
     else:
         from kidx.report.render import render
         from kidx.report.table import Table
 
         done = _outcomes(steps, dry_run, failed)
         if dry_run:
-            changes = ((step.change.path, *change) for step, _ in done for change in _entry_changes(step))
-            render(Table(writes.CHANGE_SCHEMA, writes.CHANGE_COLUMNS, changes), form)
+            rows_of = ((step.change.path, *change) for step, _ in done for change in _entry_changes(step))
+            render(Table(writes.CHANGE_SCHEMA, writes.CHANGE_COLUMNS, rows_of), form)
         else:
             rows = (tuple(row[c.name] for c in writes.WRITE_COLUMNS) for _, row in done)
             render(Table(writes.WRITE_SCHEMA, writes.WRITE_COLUMNS, rows), form)
@@ -89,12 +91,11 @@ def _outcome(step: Step, written: bool, backup: str | None, hashed: bool) -> dic
     return row | {"backup": backup, "said": step.said or None}
 
 
-def _entry_changes(step: Step) -> Iterator[tuple[str, int, dict[str, int]]]:
-    from kidx.surgery.diff import entry_changes
+def _entry_changes(step: Step) -> EntryChanges | tuple[()]:
+    from kidx.surgery.diff import EntryChanges
 
     before, after = _index(step, step.change.before), _index(step, step.change.after)
-    if before is not None and after is not None:
-        yield from entry_changes(before, after)
+    return () if before is None or after is None else EntryChanges(before, after)
 
 
 def _index(step: Step, data: bytes | None) -> Any:

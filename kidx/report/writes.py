@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from kidx.light_typing import IO, Any
 from kidx.report.table import BOOL, INT, TEXT, TREE, Column
@@ -49,19 +50,15 @@ def write_line(row: Mapping[str, Any], *, unchanged: bool, out: IO[str] | None =
     out.write(f"{row['file']}: {text}\n")
 
 
-def change_lines(changes: Iterable[tuple[str, int, Mapping[str, int]]], out: IO[str] | None = None) -> None:
-    """An index's changes as a diff, `- slot 12  offset 4119003  position 2097160`: a screen of them, and how many more."""
+def change_lines(changes: Iterable[tuple[str, int, Mapping[str, int]]], count: int, out: IO[str] | None = None) -> None:
+    """`count` changes of an index as a diff, `- slot 12  offset 4119003  position 2097160`: a screen of them."""
     out = out or sys.stdout
-    more = 0
-    for number, (change, slot, entry) in enumerate(changes):
-        if number >= _SHOWN:
-            more += 1
-            continue
+    for change, slot, entry in islice(changes, _SHOWN):
         fields = "  ".join(
             f"{name} {value}" for name, value in entry.items() if name not in ("relative_offset", "version")
         )
         out.write(f"  {_MARKS[change]} slot {slot}  {fields}\n")
-    if more:
+    if (more := count - _SHOWN) > 0:
         out.write(f"  and {_counted(more, 'more change', 'more changes')}; --format jsonl has them all\n")
 
 
