@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from kidx.cleaner.bounds import DirtyRange, dirty_range
 from kidx.cleaner.mapping import fill
 from kidx.cleaner.offset_map import MAX_MEMORY_BYTES, OffsetMap
+from kidx.cleaner.producers import active_producers
 from kidx.cleaner.reading import aborted_in, read_batches
 from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, Verdict, judge
 from kidx.cleaner.transactions import CleanedTransactions
-from kidx.errors import WrongFormat
-from kidx.evidence import read_file
-from kidx.formats.producer_snapshot import ProducerState, parse_snapshot
 from kidx.formats.records import Record
 from kidx.light_typing import NamedTuple
-from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME
+from kidx.logdir.names import LOG, OFFSET, TIME
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader
 
@@ -103,7 +101,7 @@ class Pass:
         transactions = CleanedTransactions()
         cleaning = Cleaning(
             self.latest,
-            self._producers(),
+            active_producers(self.reader.partition, self.reader.end_offset),
             self.dirty.first_uncleanable,
             self.options.now_ms,
             self.options.delete_retention_ms,
@@ -122,20 +120,6 @@ class Pass:
         """Up to which time of modification segments lose tombstones of v0 and v1: the last clean segment's, less."""
         clean = [s for s in self.reader.segments if s.base_offset < self.dirty.first_dirty]
         return _mtime_ms(clean[-1]) - self.options.delete_retention_ms if clean else 0
-
-    def _producers(self) -> dict[int, ProducerState]:
-        """Producers that are still active: those of the newest snapshot."""
-        for segment in reversed(self.reader.partition.all_segments):
-            file = segment.file(PRODUCER_SNAPSHOT)
-            if file is None or segment.state:
-                continue
-            try:
-                snapshot = parse_snapshot(read_file(file.path))
-            except WrongFormat:
-                continue
-            if snapshot.crc_ok:
-                return {p.producer_id: p for p in snapshot.producers}
-        return {}
 
     def _group(self) -> dict[int, int]:
         """Base offset of each segment that is cleaned: base offset of the segment it ends up in."""

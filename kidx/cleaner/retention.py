@@ -5,10 +5,10 @@ Source: Cleaner.cleanInto, checkBatchRetention, shouldRetainRecord; ProducerStat
 
 from __future__ import annotations
 
+from kidx.cleaner.producers import LastRecord
 from kidx.cleaner.reading import ReadBatch
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.batches import HEADER_BYTES, Batch
-from kidx.formats.producer_snapshot import ProducerState
 from kidx.formats.records import Record
 from kidx.light_typing import NamedTuple, Protocol
 
@@ -41,7 +41,7 @@ class Cleaning(NamedTuple):
     """
 
     latest: LatestOffsets
-    producers: dict[int, ProducerState]
+    producers: dict[int, LastRecord]
     upper_bound: int
     now_ms: int
     delete_retention_ms: int
@@ -125,9 +125,9 @@ def _stays_empty(cleaning: Cleaning, batch: Batch) -> bool:
     """Whether a batch stays as a bare header: for its producer's last sequence or epoch, or at the pass's end."""
     if batch.last_offset + 1 == cleaning.upper_bound:
         return True
-    state = cleaning.producers.get(batch.producer_id) if batch.producer_id >= 0 else None
-    if state is None:
+    last = cleaning.producers.get(batch.producer_id) if batch.producer_id >= 0 else None
+    if last is None:
         return False
-    if state.last_offset >= 0:
-        return batch.last_offset == state.last_offset
-    return batch.control and batch.producer_epoch == state.producer_epoch
+    if last.data_offset >= 0:
+        return batch.last_offset == last.data_offset
+    return batch.control and batch.producer_epoch == last.epoch

@@ -6,15 +6,19 @@ and UnifiedLog.collectAbortedTransactions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kidx.errors import WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.batches import Batch
+from kidx.light_typing import TYPE_CHECKING
 from kidx.logdir.names import PRODUCER_SNAPSHOT, TRANSACTION
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.aborted import collect_aborted, read_transactions
 from kidx.lookup.segment import SegmentReader
+
+if TYPE_CHECKING:
+    from kidx.formats.producer_snapshot import ProducerState
 
 
 def open_transactions(partition: Partition, end_offset: int) -> dict[int, int]:
@@ -22,16 +26,24 @@ def open_transactions(partition: Partition, end_offset: int) -> dict[int, int]:
 
     As a broker that starts: the newest producer snapshot up to there, then the batches after it.
     """
-    since, ongoing = _newest_snapshot(partition, end_offset)
+    since, producers = newest_snapshot(partition, end_offset)
+    ongoing = {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}
+    for batch in batches_since(partition, since):
+        if batch.transactional:
+            _follow(ongoing, batch)
+    return ongoing
+
+
+def batches_since(partition: Partition, since: int) -> Iterator[Batch]:
+    """The batches that end at an offset or after it."""
     for number, segment in enumerate(partition.segments):
         following = partition.segments[number + 1 : number + 2]
         if following and following[0].base_offset <= since:
             continue
         with SegmentReader(segment) as reader:
             for batch in reader.batches_from(max(since, segment.base_offset)):
-                if batch.last_offset >= since and batch.transactional:
-                    _follow(ongoing, batch)
-    return ongoing
+                if batch.last_offset >= since:
+                    yield batch
 
 
 def is_aborted(segments: Iterable[Segment], producer_id: int, offset: int) -> bool:
@@ -51,7 +63,8 @@ def is_aborted(segments: Iterable[Segment], producer_id: int, offset: int) -> bo
     return False
 
 
-def _newest_snapshot(partition: Partition, end_offset: int) -> tuple[int, dict[int, int]]:
+def newest_snapshot(partition: Partition, end_offset: int) -> tuple[int, list[ProducerState]]:
+    """The offset of the newest sound producer snapshot up to there, and its producers; else the log start, none."""
     from kidx.formats.producer_snapshot import parse_snapshot
 
     for segment in reversed(partition.all_segments):
@@ -63,9 +76,8 @@ def _newest_snapshot(partition: Partition, end_offset: int) -> tuple[int, dict[i
         except WrongFormat:
             continue
         if snapshot.crc_ok:  # a broker deletes one that is not, and takes the one before it
-            first_offsets = {p.producer_id: p.current_txn_first_offset for p in snapshot.producers}
-            return segment.base_offset, {producer: first for producer, first in first_offsets.items() if first >= 0}
-    return partition.segments[0].base_offset, {}
+            return segment.base_offset, snapshot.producers
+    return partition.segments[0].base_offset, []
 
 
 def _follow(ongoing: dict[int, int], batch: Batch) -> None:
