@@ -1,0 +1,100 @@
+"""Writing one new file as it is to be: its owner, mode and access lists, flushed; and why the system declined."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from kidx.errors import KidxError, Refused
+from kidx.surgery.journal import State, sha256
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def state_of(status: os.stat_result, data: bytes, mode: int | None = None) -> State:
+    """What the journal says of a file with these bytes; `mode` where it is to have another."""
+    return State(
+        size=len(data),
+        sha256=sha256(data),
+        mode=stat.S_IMODE(status.st_mode) if mode is None else mode,
+        uid=status.st_uid,
+        gid=status.st_gid,
+        mtime_ns=status.st_mtime_ns,
+    )
+
+
+def state_for_new_file(directory: str, like: str | None) -> State:
+    """Owner and mode of a file that is not there yet: its segment's log's, else the directory's owner and the umask."""
+    if like is not None:
+        return state_of(os.stat(like), b"")
+    umask = os.umask(0)
+    os.umask(umask)
+    return state_of(os.stat(directory), b"", 0o666 & ~umask)
+
+
+def write_file(directory_fd: int, name: str, data: bytes, like: State) -> None:
+    """Write a file that is not there yet, flushed, with owner and mode as told. Raises OSError."""
+    fd = os.open(name, _CREATE, 0o600, dir_fd=directory_fd)
+    try:
+        write_all(fd, data)
+        own(fd, like, like.mode)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write bytes, however few the system takes at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def own(fd: int, like: State | os.stat_result, mode: int) -> None:
+    """Give a new file the owner it must have, and its mode. Raises PermissionError where only root could."""
+    uid, gid = (like.uid, like.gid) if isinstance(like, State) else (like.st_uid, like.st_gid)
+    status = os.fstat(fd)
+    if (status.st_uid, status.st_gid) != (uid, gid):
+        os.fchown(fd, uid, gid)
+    if stat.S_IMODE(status.st_mode) != mode:
+        os.fchmod(fd, mode)
+
+
+def copy_access_lists(source: str, target: str) -> None:
+    """Copy POSIX access lists and user attributes, where the file system has any."""
+    with suppress(OSError):
+        for attribute in os.listxattr(source, follow_symlinks=False):
+            if attribute == "system.posix_acl_access" or attribute.startswith("user."):
+                os.setxattr(target, attribute, os.getxattr(source, attribute), follow_symlinks=False)
+
+
+def flush_directory(place: int, path: str) -> None:
+    """Flush the directory. Raises KidxError, for the file has been exchanged by then."""
+    try:
+        os.fsync(place)
+    except OSError as e:
+        raise KidxError(f"{path}: written, but its directory could not be flushed to disk: {e.strerror}") from None
+
+
+_WHY = {
+    errno.ENOSPC: "no space left on the device",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file may not become that large here (ulimit -f)",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied; run it as the files' owner or as root",
+    errno.EPERM: "it must keep its owner and group, which only root can see to, or its owner if in that group",
+    errno.EIO: "the device failed (input/output error)",
+}
+
+
+@contextmanager
+def refusing(path: str) -> Iterator[None]:
+    """What the system declines becomes a refusal that says why."""
+    try:
+        yield
+    except OSError as e:
+        why = _WHY.get(e.errno or 0, (e.strerror or str(e)).lower())
+        raise Refused(f"{path}: cannot be written: {why}; nothing was changed") from None
