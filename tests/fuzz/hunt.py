@@ -69,7 +69,8 @@ class Hunt:
     def shot(self, seed: int) -> Shot:
         """The seed's case, mutated file and command lines."""
         chance = random.Random(seed)
-        kind = chance.choices(list(_SHARES), list(_SHARES.values()))[0]
+        shares = {kind: share for kind, share in _SHARES.items() if kind in self._cases}
+        kind = chance.choices(list(shares), list(shares.values()))[0]
         case, name = chance.choice(self._cases[kind])
         mutated = mutate(case.files[name], kind_of(name), chance, self._donors)
         home = self._homes[case.name]
