@@ -104,7 +104,7 @@ BLIND_SPOTS = {
     "KX104": _SEEN_ONLY,
     "KX105": _SEEN_ONLY + " " + _STOPS,
     "KX106": _SEEN_ONLY + " " + _STOPS,
-    "KX107": "Timestamps are compared with the log entry by entry, " + _STOPS[0].lower() + _STOPS[1:],
+    "KX107": _SEEN_ONLY + " Timestamps are compared with the log's up to there.",
     "KX108": _SEEN_ONLY,
     "KX109": _STOPS,
     "KX111": _STOPS,
@@ -113,22 +113,23 @@ BLIND_SPOTS = {
     "KX115": "Of a version's two bytes Kafka reads the first (AbortedTxn.version), and refuses only larger ones.",
     "KX116": _UNREAD,
     "KX117": _UNREAD,
-    "KX201": _STOPS + " Where only the log was cut, no tool is asked of its indexes unless somebody does.",
+    "KX201": _STOPS,
     "KX203": _STOPS,
     "KX204": _STOPS,
     "KX205": _STOPS,
-    "KX206": "DumpLogSegments asks only whether the timestamp is the batch's largest, not whether it is reached there "
-    "first.",
+    "KX206": "DumpLogSegments compares with the records' timestamps; kidx, without --deep, with the batch's header, "
+    "which look-ups believe; and only kidx asks whether the timestamp is reached there first.",
     "KX207": _UNREAD,
     "KX303": "FileLogInputStream takes every magic byte above 2 for 2, and no CRC covers it: recovery and the tool "
     "read on, clients fail.",
     "KX304": "As KX303, at the end of the log.",
-    "KX305": "DumpLogSegments compares offsets only with --deep-iteration, and reports what is not the next one; "
+    "KX305": "Offsets are compared with --deep-iteration only, and a compacted log's are complained of in any case; "
     "recovery takes any order.",
-    "KX306": "A gap is reported with --deep-iteration only, and one before the first offset of a segment is always.",
-    "KX307": "Recovery and the tool check the CRC; a header that contradicts itself under a CRC that holds is printed.",
-    "KX308": "Only --deep-iteration reads records, and it compares neither their offsets and timestamps with the "
-    "header nor a wrapper's offset with its messages.",
+    "KX306": "A batch that only Kafka can read counts as one here: its offsets are missing for clients (KX303).",
+    "KX307": "A header that contradicts itself under a CRC that holds is printed; recovery looks at the CRC and the "
+    "last offset.",
+    "KX308": "Records are read with --deep-iteration only; their offsets and timestamps are not compared with the "
+    "header, nor a wrapper's offset with its messages; control records of unknown types are skipped.",
     "KX309": "The tool prints whatever attributes there are.",
     "KX310": "Offsets are compared with the segment's range by recovery alone.",
     "KX401": _UNREAD,
@@ -138,6 +139,7 @@ BLIND_SPOTS = {
     "KX406": "Kafka ignores bytes after the last producer of a snapshot where the CRC, which covers them, holds.",
     "KX407": "A sound snapshot is believed; nothing compares it with the log.",
     "KX408": _PRODUCERS,
+    "KX409": "DumpLogSegments knows no producers; recovery alone throws, where it gets so far.",
     "KX505": "Kafka reads as many lines as are announced, and forgives what follows.",
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.differences import FALSE_ALARMS, compare, tables
+from tests.interop.differences import BLIND_SPOTS, FALSE_ALARMS, compare, tables
 
 pytestmark = pytest.mark.interop
 SEED = int(os.environ.get("KIDX_SEED", "1"))
@@ -23,6 +23,7 @@ def test_kidx_never_calls_clean_what_kafka_finds_damaged(tmp_path: Path) -> None
     print("\n".join(tables(tally)))
     assert tally.unclassed == []
     assert tally.files == COUNT and tally.both > tally.only_kafka
+    assert set(tally.blind) <= set(BLIND_SPOTS)
     assert {name for name, _ in tally.alarms} <= {known.name for known in FALSE_ALARMS}
     others = sum(count for (_, same), count in tally.texts.items() if not same)
     assert others <= sum(tally.texts.values()) / 50, "--format kafka prints what DumpLogSegments prints"
