@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from kidx.light_typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from kidx.light_typing import Any, NamedTuple, TypeVar
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)  # worst first
+MAX_FINDINGS_OF_A_RULE = 1000  # in one file: random bytes would otherwise give one an entry
+T = TypeVar("T")
 
 
 class Rule(NamedTuple):
@@ -89,3 +93,68 @@ class Coverage:
         self.bytes_skipped += other.bytes_skipped
         self.skipped += other.skipped
         self.unreadable += other.unreadable
+
+
+class Finder:
+    """Makes findings of one system's rules, by their codes; each check then reads as what it checks."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = rules
+
+    def __call__(
+        self,
+        code: str,
+        file: str,
+        message: str,
+        *,
+        span: tuple[int, int] | None = None,
+        slot: int | None = None,
+        expected: Any = None,
+        found: Any = None,
+        severity: str | None = None,
+    ) -> Finding:
+        """A finding. `span` is its first byte and the byte after its last; severity is the rule's unless given."""
+        rule = self._rules[code]
+        start, end = span if span else (None, None)
+        return Finding(code, severity or rule.severity, file, start, end, slot, expected, found, message, rule.broker)
+
+
+class Counted(NamedTuple):
+    """Findings of one rule that nobody will be told one by one: how many, and the last of them."""
+
+    last: Finding
+    number: int
+
+
+class Telling:
+    """Makes no more findings of a rule in one file than bounded() lets through; the rest is counted."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+
+    def of(self, code: str, items: Sequence[T], make: Callable[[T], Finding]) -> Iterator[Finding | Counted]:
+        """The findings of a rule that `make` makes of items, in order."""
+        told = self._told.get(code, 0)
+        self._told[code] = told + len(items)
+        room = max(0, MAX_FINDINGS_OF_A_RULE - told)
+        yield from map(make, items[:room])
+        if len(items) > room:
+            yield Counted(make(items[-1]), len(items) - room)
+
+
+def bounded(findings: Iterable[Finding | Counted]) -> Iterator[Finding]:
+    """Findings with at most MAX_FINDINGS_OF_A_RULE of each rule in a file, then one that counts the rest."""
+    seen: dict[tuple[str, str], int] = {}
+    last: dict[tuple[str, str], Finding] = {}
+    for one in findings:
+        told, count = (one.last, one.number) if isinstance(one, Counted) else (one, 1)
+        key = told.file, told.rule
+        seen[key] = so_far = seen.get(key, 0) + count
+        last[key] = told
+        if so_far <= MAX_FINDINGS_OF_A_RULE:
+            yield told
+    for key, count in seen.items():
+        more = count - MAX_FINDINGS_OF_A_RULE
+        if more > 0:
+            said = f"{more:,} findings of this rule in this file up to here are not listed one by one"
+            yield last[key]._replace(expected=None, found=more, message=said)

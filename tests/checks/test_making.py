@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kidx.checks.making as making
+from kidx import findings
 from kidx.checks.index_alone import check_index, index_extent
 from kidx.checks.index_facts import IndexFacts
 from kidx.checks.making import MAX_FINDINGS_OF_A_RULE, Telling, bounded, finding
@@ -16,8 +16,8 @@ from kidx.formats.indexes import OFFSET_INDEX
 
 @given(st.lists(st.tuples(st.sampled_from(["KX105", "KX106"]), st.integers(0, 5)), max_size=8))
 def test_findings_that_are_only_counted_are_told_as_if_they_had_been_made(parts: list[tuple[str, int]]) -> None:
-    most = making.MAX_FINDINGS_OF_A_RULE
-    making.MAX_FINDINGS_OF_A_RULE = 4
+    most = findings.MAX_FINDINGS_OF_A_RULE
+    findings.MAX_FINDINGS_OF_A_RULE = 4
     try:
         telling, made = Telling(), []
 
@@ -34,7 +34,7 @@ def test_findings_that_are_only_counted_are_told_as_if_they_had_been_made(parts:
         assert list(bounded(counted)) == list(bounded(plain))
         assert len(made) <= 2 * 4 + len(parts)
     finally:
-        making.MAX_FINDINGS_OF_A_RULE = most
+        findings.MAX_FINDINGS_OF_A_RULE = most
 
 
 def test_an_index_of_nothing_but_damage_makes_few_findings() -> None:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from kidx.errors import CannotRead
-from kidx.findings import Finding, Skipped
+from kidx.findings import Finding, Skipped, bounded
 from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.checks.against_log import check_lanes
 from kidx.rocketmq.checks.ext import ExtFiles
 from kidx.rocketmq.checks.lanes import lanes_of
 from kidx.rocketmq.checks.log_scan import LogScan, scan_log, without_unit
-from kidx.rocketmq.checks.making import Checked, bounded, finding
+from kidx.rocketmq.checks.making import Checked, finding
 from kidx.rocketmq.checks.points import check_points
 from kidx.rocketmq.checks.series import check_series, usable
 from kidx.rocketmq.checks.units import QueueUnits, check_queue
