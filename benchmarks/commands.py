@@ -106,7 +106,11 @@ COMMANDS = (
         "rocketmq lookup {store} Orders 0 --time 1618699700000",
         "rocketmq lookup {data}/store T 0 --time 1700000010000",
     ),
-    ("rocketmq pull", "rocketmq pull {store} Orders 0 --offset 3 --memory 1MiB", "rocketmq pull {data}/store T 0 --offset 9000 --memory 1MiB"),
+    (
+        "rocketmq pull",
+        "rocketmq pull {store} Orders 0 --offset 3 --memory 1MiB",
+        "rocketmq pull {data}/store T 0 --offset 9000 --memory 1MiB",
+    ),
     ("rocketmq diff", "rocketmq diff {store} {store}", "rocketmq diff {data}/store {data}/store"),
     ("scan", "", "scan --master local[2] {data}/fleet"),
     ("completion", "completion bash", ""),
