@@ -7,31 +7,23 @@ from __future__ import annotations
 
 import os
 import time
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
 from functools import cached_property
-from operator import index, itemgetter
 
-from kidx.checks.account import Checked, cannot_read
-from kidx.checks.beside import TEXT_KINDS, check_text_file
+from kidx.checks.account import Checked
 from kidx.checks.continuity import missing_in_snapshots, missing_offsets
 from kidx.checks.history import check_history
-from kidx.checks.making import bounded, finding
 from kidx.checks.options import DEEP, Options
 from kidx.checks.producer_history import ProducerHistory
-from kidx.checks.producers import NamedProducers
 from kidx.checks.read_index import check_lone_index
 from kidx.checks.segment import SegmentChecked, check_segment
 from kidx.checks.siblings import check_siblings
-from kidx.checks.snapshots import check_snapshot
+from kidx.checks.small_files import SMALL_FILE_BYTES, SMALL_KINDS, SmallFiles
 from kidx.checks.stretch import LogFacts
 from kidx.checks.surroundings import Surroundings
 from kidx.checks.targets import Target
-from kidx.errors import CannotRead, KidxError, UsageError, WrongFormat
+from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import list_directory, must_exist, read_file
-from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_offset_checkpoint
-from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
-from kidx.light_typing import TypeVar
+from kidx.formats.checkpoints import parse_offset_checkpoint
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
@@ -44,12 +36,10 @@ from kidx.logdir.names import (
 )
 from kidx.logdir.tree import DataFile, Partition, Segment
 
-T = TypeVar("T")
 __all__ = ["Checked", "check_partition", "check_target"]
 
 FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
 _COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-_SMALL_FILE_BYTES = 64 << 20
 _MARKS = ("clean_shutdown_mark", "lock")  # nothing is in them to check
 
 
@@ -98,8 +88,7 @@ class _PartitionCheck:
         self.partition, self.options = partition, options
         self.surroundings = Surroundings(partition)
         self.done = Checked(only=only)
-        self.snapshots: dict[int, tuple[DataFile, ProducerSnapshot]] = {}
-        self.epochs: list[EpochStart] = []
+        self.beside = SmallFiles(options, self.done)
         self.segments: list[SegmentChecked] = []
         self.compacted = self._has_a_cleaner()  # or a log turns out to have been compacted: missing offsets are no loss
 
@@ -108,10 +97,8 @@ class _PartitionCheck:
         if not self.partition.files:
             self.done.skip(self.partition.directory, "none of Kafka's data files is in it")
         for file in self.partition.files:
-            if file.kind == PRODUCER_SNAPSHOT:
-                self._snapshot(file)
-            elif file.kind in TEXT_KINDS:
-                self._text_file(file)
+            if file.kind in SMALL_KINDS:
+                self.beside.check(file)
             elif file.name.base_offset is None and file.kind not in _MARKS:
                 self._loose(file)
         for segment in self.partition.all_segments:
@@ -119,17 +106,17 @@ class _PartitionCheck:
                 self._segment(segment)
         self._between_segments()
         self.done.findings += check_history(
-            self._living(), self.snapshots, self._producers, compacted=self.compacted, live=self.options.live
+            self._living(), self.beside.snapshots, self._producers, compacted=self.compacted, live=self.options.live
         )
         self.done.findings += check_siblings(self.partition, live=self.options.live)
         return self.done
 
     def one(self, file: DataFile) -> Checked:
         """Check one file, with the others of its segment."""
-        if file.kind == PRODUCER_SNAPSHOT:
-            self._snapshot(file)
-        elif file.kind in TEXT_KINDS:
-            self._text_file(file)
+        if file.kind in SMALL_KINDS:
+            self.beside.check(file)
+            if file.kind in (PRODUCER_SNAPSHOT, "leader_epochs"):
+                self.done.skip(file.path, "asked for alone, so it was not held against the log; name its directory")
         elif file.kind in _MARKS:
             self.done.skip(file.path, "it is a mark; nothing is in it to check")
         elif file.name.base_offset is None:
@@ -142,39 +129,6 @@ class _PartitionCheck:
             self._segment(segment)
             self._between_segments()
         return self.done
-
-    def _read(self, file: DataFile) -> bytes | None:
-        """A small file's bytes, which are to be checked; None where they cannot be had."""
-        try:
-            data = read_file(file.path, _SMALL_FILE_BYTES)
-        except KidxError as e:
-            cannot_read(file, e, self.options, self.done)
-            return None
-        self.done.cover(file.path, len(data))
-        return data
-
-    def _text_file(self, file: DataFile) -> None:
-        data = self._read(file)
-        if data is None:
-            return
-        found = list(bounded(check_text_file(file.path, file.kind, data)))
-        self.done.findings += found
-        if file.kind == "leader_epochs" and not found:
-            self.epochs = parse_leader_epochs(data)[0]
-
-    def _snapshot(self, file: DataFile) -> None:
-        data = self._read(file)
-        if data is None:
-            return
-        try:
-            snapshot = parse_snapshot(data)
-        except WrongFormat as e:
-            self.done.findings.append(finding("KX406", file.path, str(e), span=(0, len(data)), found=len(data)))
-            return
-        found = list(check_snapshot(file.path, snapshot, len(data)))
-        self.done.findings += found
-        if not found and not file.name.state and file.name.base_offset is not None:
-            self.snapshots[file.name.base_offset] = file, snapshot
 
     def _loose(self, file: DataFile) -> None:
         """A file of a segment whose name holds no base offset."""
@@ -192,14 +146,14 @@ class _PartitionCheck:
         file = segment.file(LOG)
         next_base = None if file is None or segment.state else self.surroundings.next_base_offset(segment.base_offset)
         # What a KRaft snapshot holds was written anew, in the epoch of its making.
-        epochs = self.epochs if file is not None and not segment.state else []
+        epochs = self.beside.epochs if file is not None and not segment.state else []
         facts = LogFacts(
             base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
             next_base_offset=next_base,
             epochs=tuple(zip(*epochs, strict=True)) if epochs else (),
-            wanted=_within(self._wanted, segment.base_offset, next_base, index),
-            snapshots=_within(self._named_producers, segment.base_offset, next_base, itemgetter(0)),
-            producers=self._all_named,
+            wanted=self.beside.last_offsets(segment.base_offset, next_base),
+            snapshots=self.beside.named_producers(segment.base_offset, next_base),
+            producers=self.beside.producer_ids,
             future_ms=int(time.time() * 1000) + FUTURE_MS,
             deep=self.options.level == DEEP,
         )
@@ -214,25 +168,8 @@ class _PartitionCheck:
             self.done.findings = [f for f in self.done.findings if f.rule != "KX405" or f.found <= newest]
 
     @cached_property
-    def _wanted(self) -> list[int]:
-        """The last offsets that producer snapshots name."""
-        return sorted({p.last_offset for _, s in self.snapshots.values() for p in s.producers if p.last_offset >= 0})
-
-    @cached_property
-    def _named_producers(self) -> list[NamedProducers]:
-        """What each snapshot names, by offset."""
-        return [
-            NamedProducers(offset, frozenset(p.producer_id for p in snapshot.producers))
-            for offset, (_, snapshot) in sorted(self.snapshots.items(), key=itemgetter(0))
-        ]
-
-    @cached_property
-    def _all_named(self) -> frozenset[int]:
-        return frozenset[int]().union(*(named.producer_ids for named in self._named_producers))
-
-    @cached_property
     def _producers(self) -> ProducerHistory:
-        return ProducerHistory(self._named_producers, self._all_named)
+        return ProducerHistory(self.beside.named_producers(), self.beside.producer_ids)
 
     def _has_a_cleaner(self) -> bool:
         """Whether it is known without looking into the logs that a cleaner has been at work here."""
@@ -241,7 +178,7 @@ class _PartitionCheck:
 
     def _cleaner_knows(self, name: PartitionName) -> bool:
         try:
-            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"), _SMALL_FILE_BYTES)
+            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"), SMALL_FILE_BYTES)
         except KidxError:
             return False
         return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])
@@ -277,9 +214,3 @@ def _if_there(path: str) -> str:
     except CannotRead as e:
         return str(e)
     return ""
-
-
-def _within(ascending: Sequence[T], first: int, last: int | None, offset_of: Callable[[T], int]) -> Sequence[T]:
-    """Those with offsets from `first` to `last`, None for no end."""
-    low = bisect_left(ascending, first, key=offset_of)
-    return ascending[low:] if last is None else ascending[low : bisect_right(ascending, last, key=offset_of)]

@@ -65,6 +65,7 @@ class ProducerHistory:
             return
         for stretch in log.producers:
             self._follow(path, stretch)
+            stretch.drop_state()
         self._end = base_offset if log.last_offset is None else log.last_offset + 1
         self._note(self._end, {})
 

@@ -115,6 +115,10 @@ class Producers:
         data = self.data.get(producer_id)
         return Producer(None if data is None else Written._make(data), self.markers.get(producer_id))
 
+    def drop_state(self) -> None:
+        """Keep `first` alone: the rest has been followed, and there are as many as a log has producers."""
+        self.data, self.markers, self.at, self.breaks = {}, {}, {}, []
+
     def take_plain(self, columns: Mapping[str, Sequence[int]], positions: Sequence[int]) -> None:
         """Take a window's data batches, given without numpy. `columns` has the fields of Written, by a header's names.
 
