@@ -30,6 +30,10 @@ class StoreConfig:
     in_memory_ratio: int = 40  # accessMessageInMemoryMaxRatio, percent
     crash_safe_index: bool = False  # messageIndexSafe
 
+    def bytes_in_memory(self, physical_memory: int) -> int:
+        """How much of the commit log the broker counts as in memory, on a machine with so many, as Java rounds."""
+        return int(physical_memory * (self.in_memory_ratio / 100.0))
+
 
 _KEYS = {
     "mappedFileSizeCommitLog": "commit_log_bytes",

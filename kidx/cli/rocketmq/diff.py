@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import format_option
-from kidx.cli.rocketmq.options import broker_options, open_asked
-from kidx.cli.values import Bytes
+from kidx.cli.rocketmq.options import broker_options, memory_options, open_asked
 
 
 @click.command(
@@ -19,8 +18,7 @@ Exit status: 0 the slave's log is its master's as far as it goes, 1 it is not, 3
 )
 @click.argument("master", type=click.Path(readable=False))
 @click.argument("slave", type=click.Path(readable=False))
-@click.option("--memory", type=Bytes(), help="Bytes that the master counts as in memory.")
-@click.option("--physical-memory", type=Bytes(), help="The machine's; the ratio makes --memory.")
+@memory_options("master")
 @broker_options
 @format_option()
 def command(
@@ -52,7 +50,7 @@ def command(
     if not (left.layout.rocksdb or right.layout.rocksdb):
         found += queue_differences(left, right)
     if memory is None and physical_memory is not None:
-        memory = int(physical_memory * (left.config.in_memory_ratio / 100.0))
+        memory = left.config.bytes_in_memory(physical_memory)
     lag = compared.master_end - compared.slave_end
     status = exit_status.CLEAN if all(d.allowed for d in found) else exit_status.FINDINGS
     summary = {

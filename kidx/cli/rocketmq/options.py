@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from kidx.cli.values import Bytes
 from kidx.light_typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -40,6 +41,16 @@ def broker_options(f: F) -> F:
         help="Which broker is asked.  [default: 4.9.8 or 5.5.1, as the store was written]",
     )(f)
     return config_options(f)
+
+
+def memory_options(who: str) -> Callable[[F], F]:
+    """--memory and --physical-memory: how much of the commit log `who` counts as in memory."""
+
+    def added(f: F) -> F:
+        f = click.option("--physical-memory", type=Bytes(), help="The machine's; the ratio makes --memory.")(f)
+        return click.option("--memory", type=Bytes(), help=f"Bytes that the {who} counts as in memory.")(f)
+
+    return added
 
 
 def open_asked(

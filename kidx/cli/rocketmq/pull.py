@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import format_option
-from kidx.cli.rocketmq.options import broker_options, open_asked
-from kidx.cli.values import OFFSET, Bytes, Number
+from kidx.cli.rocketmq.options import broker_options, memory_options, open_asked
+from kidx.cli.values import OFFSET, Number
 
 
 @click.command(
@@ -31,8 +31,7 @@ if slaveReadEnable is set."""
     show_default=True,
     help="How many messages the consumer asks for.",
 )
-@click.option("--memory", type=Bytes(), help="Bytes that the broker counts as in memory.")
-@click.option("--physical-memory", type=Bytes(), help="The machine's; the ratio makes --memory.")
+@memory_options("broker")
 @broker_options
 @format_option()
 def command(
@@ -60,7 +59,7 @@ def command(
         raise UsageError("the slave is suggested by memory: give either --memory or --physical-memory, in bytes")
     store = open_asked(root, config, commit_log, broker_version)
     if memory is None:
-        memory = int((physical_memory or 0) * (store.config.in_memory_ratio / 100.0))
+        memory = store.config.bytes_in_memory(physical_memory or 0)
     if store.layout.rocksdb:
         complain(NOTE)
     found, why = None, None
