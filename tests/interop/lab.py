@@ -24,6 +24,7 @@ _JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _JAVA_LEAST = 17
 _START_SECONDS = 120
 _FETCH_SECONDS = 180
+_ASKED_AT_ONCE = 50  # their answers have to fit a pipe
 STANDARD_SEARCH = "2.0.1"  # the last line before the warm section (KAFKA-6432)
 # slf4j-simple, so that a broker says on standard error what it does; 3.x brings another logger, which wants files.
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>
@@ -115,12 +116,24 @@ class Program:
 
     def ask(self, *fields: object) -> list[str]:
         """The answer's fields. Raises RuntimeError where the program says error."""
+        return self.ask_many([fields])[0]
+
+    def ask_many(self, questions: Sequence[Sequence[object]]) -> list[list[str]]:
+        """The answers in order; the program need not wait for us between them. Raises RuntimeError as `ask` does."""
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write("\t".join(map(str, fields)) + "\n")
-        self._process.stdin.flush()
+        answers = []
+        for start in range(0, len(questions), _ASKED_AT_ONCE):
+            block = questions[start : start + _ASKED_AT_ONCE]
+            self._process.stdin.write("".join("\t".join(map(str, fields)) + "\n" for fields in block))
+            self._process.stdin.flush()
+            answers += [self._answer(fields[0]) for fields in block]
+        return answers
+
+    def _answer(self, asked: object) -> list[str]:
+        assert self._process.stdout
         status, *answer = self._process.stdout.readline().rstrip("\n").split("\t")
         if status != "ok":
-            raise RuntimeError(f"{fields[0]}: {' '.join(answer) or 'the program ended'}")
+            raise RuntimeError(f"{asked}: {' '.join(answer) or 'the program ended'}")
         return answer
 
     def close(self) -> None:

@@ -29,6 +29,9 @@ _WORDS = (
 )
 _EVER = str(10**15)
 
+Step = tuple[object, ...]  # a request to KafkaClient
+_PRODUCERS: tuple[Step, ...] = tuple(("producer", codec, f"compression.type={codec}") for codec in CODECS)
+
 
 @dataclass
 class Topic:
@@ -70,35 +73,34 @@ class Scenario:
 
     def make(self, client: Program) -> None:
         """Create the topics, and fill them."""
-        for topic in self.topics:
-            client.ask("create", topic.name, 1, _pairs(topic.configs))
-        for codec in CODECS:
-            client.ask("producer", codec, f"compression.type={codec}")
         r = self.chance
-        self._send_each(client, self.plain, [self._records(r.randrange(1, 12)) for _ in range(r.randrange(25, 60))])
-        self._send_each(client, self.plain, self._odd_batches(int(str(self.plain.configs["internal.segment.bytes"]))))
-        self._send_each(client, self.times, [self._shuffled(r.randrange(1, 8)) for _ in range(r.randrange(20, 50))])
-        self._send_each(client, self.append_time, [self._records(r.randrange(1, 6)) for _ in range(r.randrange(8, 25))])
-        self._send_each(client, self.trimmed, [self._records(r.randrange(1, 6)) for _ in range(r.randrange(20, 40))])
-        self._keyed(client)
-        self._transactions(client, self.transactional, steps=r.randrange(25, 60), keys=None)
-        self._transactions(client, self.compacted_transactional, steps=r.randrange(20, 40), keys=self._keys())
+        steps: list[Step] = [("create", topic.name, 1, _pairs(topic.configs)) for topic in self.topics]
+        steps += _PRODUCERS
+        self._send_each(steps, self.plain, [self._records(r.randrange(1, 12)) for _ in range(r.randrange(25, 60))])
+        self._send_each(steps, self.plain, self._odd_batches(int(str(self.plain.configs["internal.segment.bytes"]))))
+        self._send_each(steps, self.times, [self._shuffled(r.randrange(1, 8)) for _ in range(r.randrange(20, 50))])
+        self._send_each(steps, self.append_time, [self._records(r.randrange(1, 6)) for _ in range(r.randrange(8, 25))])
+        self._send_each(steps, self.trimmed, [self._records(r.randrange(1, 6)) for _ in range(r.randrange(20, 40))])
+        self._keyed(steps)
+        self._transactions(steps, self.transactional, count=r.randrange(25, 60), keys=None)
+        self._transactions(steps, self.compacted_transactional, count=r.randrange(20, 40), keys=self._keys())
+        client.ask_many(steps)
         end = int(client.ask("offsets", self.trimmed.name, 0)[1])
-        client.ask("delete-records", self.trimmed.name, 0, r.randrange(1, end))
+        steps = [("delete-records", self.trimmed.name, 0, r.randrange(1, end))]
         for group in self.groups:
             for _ in range(r.randrange(1, 4)):
-                topic = r.choice(self.topics)
-                client.ask("commit-offset", group, topic.name, 0, r.randrange(100))
+                steps.append(("commit-offset", group, r.choice(self.topics).name, 0, r.randrange(100)))
+        client.ask_many(steps)
 
     def add(self, client: Program) -> None:
         """A little more, as a broker gets it before it crashes."""
         r = self.chance
-        for codec in CODECS:
-            client.ask("producer", codec, f"compression.type={codec}")
+        steps = list(_PRODUCERS)
         for topic in (self.plain, self.append_time, self.trimmed, self.compacted):
-            self._send_each(client, topic, [self._records(r.randrange(1, 8)) for _ in range(r.randrange(8))])
-        self._send_each(client, self.times, [self._shuffled(r.randrange(1, 8)) for _ in range(r.randrange(8))])
-        self._transactions(client, self.transactional, steps=r.randrange(12), keys=None)
+            self._send_each(steps, topic, [self._records(r.randrange(1, 8)) for _ in range(r.randrange(8))])
+        self._send_each(steps, self.times, [self._shuffled(r.randrange(1, 8)) for _ in range(r.randrange(8))])
+        self._transactions(steps, self.transactional, count=r.randrange(12), keys=None)
+        client.ask_many(steps)
 
     def _topic(self, kind: str, **more: object) -> Topic:
         r = self.chance
@@ -120,9 +122,8 @@ class Scenario:
     def _some_codec(self) -> dict[str, object]:
         return {"compression.type": self.chance.choice(CODECS[1:])} if self.chance.random() < 0.3 else {}
 
-    def _send_each(self, client: Program, topic: Topic, batches: list[str]) -> None:
-        for batch in batches:
-            client.ask("batches", self.chance.choice(CODECS), topic.name, 0, batch)
+    def _send_each(self, steps: list[Step], topic: Topic, batches: list[str]) -> None:
+        steps += [("batches", self.chance.choice(CODECS), topic.name, 0, batch) for batch in batches]
 
     def _tick(self, most: int = 50) -> int:
         self._time += self.chance.randrange(1, most)
@@ -174,37 +175,36 @@ class Scenario:
         values = (None if r.random() < 0.15 else self._text() for _ in range(count))
         return ",".join(_record(self._tick(), r.choice(keys), value) for value in values)
 
-    def _keyed(self, client: Program) -> None:
+    def _keyed(self, steps: list[Step]) -> None:
         r, keys = self.chance, self._keys()
         batches = [self._updates(keys, r.randrange(1, 10)) for _ in range(r.randrange(25, 60))]
-        self._send_each(client, self.compacted, batches)
+        self._send_each(steps, self.compacted, batches)
 
-    def _transactions(self, client: Program, topic: Topic, steps: int, keys: list[bytes] | None) -> None:
+    def _transactions(self, steps: list[Step], topic: Topic, count: int, keys: list[bytes] | None) -> None:
         """Transactions of three producers, one among the others: committed, aborted, and perhaps open in the end."""
         r = self.chance
         names = [f"{topic.name}-{n}" for n in range(3)]
         codecs = ("none",) if keys and r.random() < 0.5 else CODECS
         for name in names:
             configs = {"transactional.id": name, "compression.type": r.choice(codecs), "transaction.timeout.ms": 600000}
-            client.ask("producer", name, _pairs(configs))
-            client.ask("init", name)
+            steps += [("producer", name, _pairs(configs)), ("init", name)]
         begun: set[str] = set()
-        for _ in range(steps):
+        for _ in range(count):
             name = r.choice(names)
             if name not in begun:
-                client.ask("begin", name)
+                steps.append(("begin", name))
                 begun.add(name)
-            count = r.randrange(1, 6)
-            client.ask("batches", name, topic.name, 0, self._updates(keys, count) if keys else self._records(count))
+            few = r.randrange(1, 6)
+            steps.append(("batches", name, topic.name, 0, self._updates(keys, few) if keys else self._records(few)))
             if r.random() < 0.4:
-                client.ask(r.choice(("commit", "abort", "abort")), name)
+                steps.append((r.choice(("commit", "abort", "abort")), name))
                 begun.discard(name)
             if not keys and r.random() < 0.2:
-                client.ask("batches", r.choice(CODECS), topic.name, 0, self._records(2))
+                steps.append(("batches", r.choice(CODECS), topic.name, 0, self._records(2)))
         for name in sorted(begun):
             how = r.choice(("commit", "abort", "open"))
             if how != "open":
-                client.ask(how, name)
+                steps.append((how, name))
 
 
 def _record(

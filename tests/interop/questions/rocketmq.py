@@ -70,11 +70,11 @@ class Asked:
         question = ("rocketmq stat", self._made.store)
         self._ledger.compare("rocketmq ends", question, (log["min_offset"], log["max_offset"]), (first, end))
         files = sorted((self._made.store / "commitlog").iterdir())
-        for row in rows("rocketmq", "dump", *files):
-            if row["state"] != "message" or not first <= row["physical_offset"] < end:
-                continue
-            told = self._program.ask("message", row["physical_offset"])
-            self._ledger.compare("rocketmq message", ("rocketmq dump", row["physical_offset"]), _said(row), told)
+        messages = [row for row in rows("rocketmq", "dump", *files) if row["state"] == "message"]
+        messages = [row for row in messages if first <= row["physical_offset"] < end]
+        told = self._program.ask_many([("message", row["physical_offset"]) for row in messages])
+        asked = [("rocketmq dump", row["physical_offset"]) for row in messages]
+        self._ledger.compare_each("rocketmq message", asked, [_said(row) for row in messages], told)
 
     def _units(self, topic: str, queue: int) -> None:
         """Each unit that is served."""
@@ -96,11 +96,11 @@ class Asked:
             options = [] if boundary == "-" else ["--boundary", boundary.lower()]
             asked = [option for time in times for option in ("--time", time)]
             found = self._kidx("lookup", self._made.store, topic, queue, *asked, *options).rows
-            for time, row in zip(times, found, strict=True):
-                (told,) = self._program.ask("time", topic, queue, time, boundary)
+            told = self._program.ask_many([("time", topic, queue, time, boundary) for time in times])
+            for time, row, (said,) in zip(times, found, told, strict=True):
                 question = ("rocketmq lookup", self._made.store, topic, queue, "--time", time, *options)
                 ours = "!" if row["offset"] is None else str(row["offset"])
-                self._ledger.compare("rocketmq time", question, ours, told[:1] if told.startswith("!") else told)
+                self._ledger.compare("rocketmq time", question, ours, said[:1] if said.startswith("!") else said)
 
     def _pulls(self, topic: str, queue: int) -> None:
         first, end = map(int, self._program.ask("range", topic, queue))
