@@ -2,9 +2,9 @@
 
     python -m benchmarks.command_data
 
-A partition of one segment (16 MiB of log, batches of about 1 KiB, 10,000 keys), an offset index of 131,072 entries, a
-partition of __consumer_offsets (a fixture's batches over and over), a RocketMQ store of 20,000 messages, and a fleet of
-100 segments.
+A partition of one segment (16 MiB of log, batches of about 1 KiB, 10,000 keys), one of 2 MiB, an offset index of
+131,072 entries, a partition of __consumer_offsets (2 MiB, a fixture's batches over and over), a RocketMQ store of 20,000
+messages, and a fleet of 100 segments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OFFSETS = Path(__file__).parents[1] / "fixtures/kafka-4.3.1-internal/internal/__
 SEGMENT = "00000000000000000000"
 LOG_BYTES = 16 << 20
 ENTRIES = 1 << 17
-OFFSETS_BYTES = 2 << 20
+SMALL_LOG_BYTES = 2 << 20
 MESSAGES = 20_000
 SEGMENTS = 100
 START_MS = 1_700_000_000_000
@@ -46,7 +46,8 @@ def make() -> None:
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
         write_log(root / "users-0" / f"{SEGMENT}.log", record_batches(), LOG_BYTES * times)
-        write_log(root / "__consumer_offsets-0" / f"{SEGMENT}.log", fixture_batches(), OFFSETS_BYTES * times)
+        write_log(root / "users-1" / f"{SEGMENT}.log", record_batches(), SMALL_LOG_BYTES * times)
+        write_log(root / "__consumer_offsets-0" / f"{SEGMENT}.log", fixture_batches(), SMALL_LOG_BYTES * times)
         for partition in ("users-0", "__consumer_offsets-0"):
             kidx("rebuild", "--in-place", root / partition)
         shutil.copytree(root / "users-0", root / "replica" / "users-0")
