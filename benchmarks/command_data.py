@@ -3,8 +3,8 @@
     python -m benchmarks.command_data
 
 A partition of one segment (16 MiB of log, batches of about 1 KiB, 10,000 keys), one of 2 MiB, an offset index of
-131,072 entries, a partition of __consumer_offsets (2 MiB, a fixture's batches over and over), a RocketMQ store of 20,000
-messages, and a fleet of 100 segments.
+131,072 entries, a partition of __consumer_offsets (2 MiB, a fixture's batches over and over), a RocketMQ store of
+20,000 messages, and a fleet of 100 segments.
 """
 
 from __future__ import annotations
