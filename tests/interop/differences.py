@@ -45,7 +45,8 @@ def _index_zero_tail(seen: Seen, question: str, complaint: str) -> bool:
 
 
 def _record_inside(seen: Seen, question: str, complaint: str) -> bool:
-    return seen.kind == TIME and question == TOOL and complaint == "offset not found"
+    asked = seen.kind == TIME and question == TOOL or question == BESIDE
+    return asked and complaint == "offset not found"
 
 
 def _compacted(seen: Seen, _: str, complaint: str) -> bool:
