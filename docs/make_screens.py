@@ -95,7 +95,7 @@ def seen(name: str) -> str:
 
 
 def _in_terminal(shell: object, command: str) -> str:
-    """What a command prints where its standard output and error are a terminal."""
+    """What a command prints where its standard output is a terminal."""
     ours, its = pty.openpty()
     process = subprocess.Popen(
         ["sh", "-c", command],
@@ -103,7 +103,7 @@ def _in_terminal(shell: object, command: str) -> str:
         env=shell.environment,  # type: ignore[attr-defined]
         stdin=subprocess.DEVNULL,
         stdout=its,
-        stderr=its,
+        stderr=subprocess.PIPE,  # no terminal, so no progress, which is only drawn where a command takes long
     )
     os.close(its)
     printed = b""
@@ -114,13 +114,9 @@ def _in_terminal(shell: object, command: str) -> str:
         pass
     finally:
         os.close(ours)
-    process.wait()
-    return _without_progress(printed.decode()).replace("\r\n", "\n")
-
-
-def _without_progress(text: str) -> str:
-    """A terminal's text without the progress line, which is wiped before anything else is printed."""
-    return re.sub(r"[^\n]*\r(?!\n)(\x1b\[[0-9;]*K)?", "", text)
+    _, complaints = process.communicate()
+    assert not complaints, complaints
+    return printed.decode().replace("\r\n", "\n")
 
 
 def drawn(name: str) -> str:
