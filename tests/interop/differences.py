@@ -45,7 +45,7 @@ def _index_zero_tail(seen: Seen, question: str, complaint: str) -> bool:
 
 
 def _record_inside(seen: Seen, question: str, complaint: str) -> bool:
-    asked = seen.kind == TIME and question == TOOL or question == BESIDE
+    asked = question == BESIDE or (seen.kind == TIME and question == TOOL)
     return asked and complaint == "offset not found"
 
 
