@@ -95,7 +95,9 @@ class _PartitionCheck:
     def everything(self) -> Checked:
         """Check every file."""
         if not self.partition.files:
-            self.done.skip(self.partition.directory, "none of Kafka's data files is in it")
+            store = os.path.isdir(os.path.join(self.partition.directory, "commitlog"))
+            hint = "; RocketMQ's are: kidx rocketmq verify" if store else ""
+            self.done.skip(self.partition.directory, f"none of Kafka's data files is in it{hint}")
         for file in self.partition.files:
             if file.kind in SMALL_KINDS:
                 self.beside.check(file)

@@ -60,7 +60,8 @@ def verdict(counts: Mapping[str, int], coverage: Coverage) -> str:
         if not coverage.files:
             said = "nothing was checked"
     if coverage.unreadable:
-        said += f"; {coverage.unreadable} could NOT be read, so nothing is known of them"
+        them = "it" if coverage.unreadable == 1 else "them"
+        said += f"; {coverage.unreadable} could NOT be read, so nothing is known of {them}"
     return said
 
 

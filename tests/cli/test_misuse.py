@@ -52,6 +52,13 @@ def test_a_directory_without_any_such_file_is_no_success(command: str, tmp_path:
     assert "nothing to read" in ran.err.decode() or "nothing was checked" in ran.out.decode()
 
 
+def test_a_rocketmq_store_given_to_verify_and_a_topic_that_it_has_not() -> None:
+    store = FIXTURES / "rocketmq-5.5.1/plain/store"
+    assert "kidx rocketmq verify" in kidx_here("verify", store).out.decode()
+    ran = kidx_here("rocketmq", "lookup", store, "Order", 0, "--time", 1618699700000)
+    assert ran.status == CLEAN and "no queue Order/0" in ran.err.decode() and "'Orders'" in ran.err.decode()
+
+
 def test_kidx_alone_shows_its_help() -> None:
     ran = kidx_here()
     assert b"Find out what is wrong:" in ran.out + ran.err

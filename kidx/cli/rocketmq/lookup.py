@@ -72,7 +72,7 @@ def command(
     """Ask STORE for TOPIC's queue QUEUE: by --time, by --offset, or TOPIC without a queue by --key."""
     from kidx.cli import complain, exit_status
     from kidx.cli.rocketmq.lookup_tables import key_table, offset_table, time_table
-    from kidx.errors import UsageError
+    from kidx.errors import UsageError, meant
     from kidx.rocketmq.kinds import RocksDbQueues
     from kidx.rocketmq.log_queues import NOTE
 
@@ -93,6 +93,11 @@ def command(
     elif offsets:
         table = offset_table(store, topic, queue or 0, offsets)
     else:
+        if store.queue(topic, queue or 0) is None:
+            near = meant(topic, {name for name, _ in store.names()} - {topic})
+            complain(
+                f"{root}: there is no queue {topic}/{queue} in it; the answer is a broker's, which makes one{near}"
+            )
         table = time_table(store, topic, queue or 0, times, asked["boundary"], asked["trace_pages"], failed)
     if form == "text" and times and asked["trace_pages"] and not store.layout.rocksdb:
         from kidx.report.rocketmq_screen import show_search
