@@ -1,8 +1,8 @@
 """`python -m benchmarks.commands`: what each command costs; writes the table of docs/speed.md.
 
-Each command is run as a process of its own: on next to nothing (its cold start, on the clock), on data of one size, and
-on ten times as much (in processor seconds of all its processes, which other work on the machine stretches less). The
-yardsticks of a start are `python -c pass` and an empty Click program, in turns with it. Medians; memory is the largest
+Each command is run as a process of its own: on next to nothing (its cold start), on data of one size, and on ten times
+as much. Times are processor time of all its processes, which other work on the machine stretches less than the clock's.
+The yardsticks of a start are `python -c pass` and an empty Click program, in turns with it. Medians; memory is the largest
 resident set of any of a command's processes (ru_maxrss). Needs 700 MB below benchmarks/data.
 
     python -m benchmarks.commands [WORD...]     # only commands with one of these words, for now
@@ -162,8 +162,8 @@ def row(name: str, small: str, large: str) -> str:
         empty = [sys.executable, DATA / "empty_click.py"]
         runs = [(once(kidx(small)), once(empty)) for _ in range(STARTS + 1)][1:]
         start = middle([run for run, _ in runs])
-        ratio = median(run.seconds / yardstick.seconds for run, yardstick in runs)
-        cells += [f"{start.seconds * 1000:.0f} ms", f"{ratio:.1f}x", f"{start.peak_bytes / 1e6:.0f} MB"]
+        ratio = median(run.processor_seconds / yardstick.processor_seconds for run, yardstick in runs)
+        cells += [f"{start.processor_seconds * 1000:.0f} ms", f"{ratio:.1f}x", f"{start.peak_bytes / 1e6:.0f} MB"]
     else:
         cells += ["-", "-", "-"]
     if large:
@@ -179,7 +179,7 @@ def row(name: str, small: str, large: str) -> str:
 def yardstick(line: Sequence[object]) -> str:
     start = middle([once([sys.executable, *line]) for _ in range(STARTS + 1)][1:])
     name = "`python -c pass`" if line[0] == "-c" else "an empty Click program"
-    cells = [name, f"{start.seconds * 1000:.0f} ms", "", f"{start.peak_bytes / 1e6:.0f} MB", *[""] * 5]
+    cells = [name, f"{start.processor_seconds * 1000:.0f} ms", "", f"{start.peak_bytes / 1e6:.0f} MB", *[""] * 5]
     return "| " + " | ".join(cells) + " |"
 
 
