@@ -9,11 +9,15 @@ from functools import cached_property
 from kidx.cli.dumping.kafka_entries import Entries
 from kidx.errors import KidxError
 from kidx.evidence import Evidence
-from kidx.formats.batches import Batch
+from kidx.formats.batches import BATCH_HEADER, HEADER_BYTES, Batch, fault_at, parse_batch
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat
 from kidx.light_typing import NamedTuple
 from kidx.lookup.search import warm_search
 from kidx.segments.records import read_records
+
+_CHUNK_BYTES = 1 << 17
+_FEW_STEPS = 256  # from where an index says to the batch it is about; only an index that lies takes more
+_MAGIC_AT = BATCH_HEADER.field_span("magic")[0]
 
 
 class CannotCompare(KidxError):
@@ -32,9 +36,13 @@ class Log:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+        self._chunk, self._chunk_at = b"", 0
 
     def batch_at(self, position: int) -> Batch:
         """The batch whose first byte an index entry names. Raises CannotCompare."""
+        batch = self._whole_batch(position)
+        if batch is not None:
+            return batch
         if 0 <= position < self.evidence.size:
             for batch, _ in Entries(self.evidence, position, self.evidence.size):
                 return batch
@@ -45,6 +53,14 @@ class Log:
 
     def batch_with(self, offset: int, position: int) -> Batch | None:
         """The first batch from `position` on whose last offset is `offset` or later."""
+        step = position
+        for _ in range(_FEW_STEPS):
+            batch = self._whole_batch(step)
+            if batch is None:
+                break
+            if batch.last_offset >= offset:
+                return batch
+            step = batch.next_position
         start = self._row_of.get(position)
         if start is None or not self._rising:
             if position > self.evidence.size:
@@ -53,6 +69,18 @@ class Log:
             return next((b for b, _ in entries if b.last_offset >= offset), None)
         row = bisect_left(self._last_offsets, offset, start)
         return self._batches[row] if row < len(self._batches) else None
+
+    def _whole_batch(self, position: int) -> Batch | None:
+        """The v2 batch at a byte, None where something else is: nearly all are, and neighbours share a read."""
+        remaining = self.evidence.size - position
+        if position < 0 or remaining < HEADER_BYTES:
+            return None
+        at = position - self._chunk_at
+        if not 0 <= at <= len(self._chunk) - HEADER_BYTES:
+            self._chunk, self._chunk_at, at = self.evidence.read(position, _CHUNK_BYTES), position, 0
+        if self._chunk[at + _MAGIC_AT] != 2 or fault_at(self._chunk, at, remaining) is not None:
+            return None
+        return parse_batch(self._chunk, at, position)
 
     @cached_property
     def _batches(self) -> list[Batch]:
