@@ -2,8 +2,8 @@
 
 Each command is run as a process of its own: on next to nothing (its cold start), on data of one size, and on ten times
 as much. Times are processor time of all its processes, which other work on the machine stretches less than the clock's.
-The yardsticks of a start are `python -c pass` and an empty Click program, in turns with it. Medians; memory is the largest
-resident set of any of a command's processes (ru_maxrss). Needs 700 MB below benchmarks/data.
+The yardsticks of a start are `python -c pass` and an empty Click program, in turns with it. Medians; memory is the
+largest resident set of any of a command's processes (ru_maxrss). Needs 700 MB below benchmarks/data.
 
     python -m benchmarks.commands [WORD...]     # only commands with one of these words, for now
 """
