@@ -25,4 +25,6 @@ def command(shell: str) -> None:
     assert completion is not None  # the choices are click's own
     made = completion(cli, {}, "kidx", "_KIDX_COMPLETE")
     # Not completion.source(), which asks bash for its version first: the script may be made on another machine.
-    click.echo(made.source_template % made.source_vars())
+    script = made.source_template % made.source_vars()
+    # click's script for fish cuts what is offered at every comma; only the first one ends the kind of an offer.
+    click.echo(script.replace('string split ","', 'string split --max 1 ","'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -71,13 +72,49 @@ def test_every_argument_that_is_a_path_is_one_to_the_shell_and_kidx_alone_tries_
                 assert not named, (words, one.name)
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Of a shell that finds kidx on its path, and no settings of anybody's."""
     (tmp_path / "kidx").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kidx "$@"\n')
     (tmp_path / "kidx").chmod(0o755)
+    root = str(Path(__file__).parents[2])
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": root, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_bash_completes_with_the_script(environment: dict[str, str]) -> None:
     script = (
-        f'PATH="{tmp_path}:$PATH"; source <(kidx completion bash); '
+        "source <(kidx completion bash); "
         "COMP_WORDS=(kidx expl); COMP_CWORD=1; _kidx_completion kidx expl kidx; echo ${COMPREPLY[@]}"
     )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["explain"]
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="needs fish")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("kidx ver", "verify\tCheck files, directories or trees."),
+        ("kidx verify --ignore KX110,torn-e", "KX110,torn-entry\tThe file ends inside an entry"),
+        ("kidx verify --format sa", "sarif"),
+    ],
+)
+def test_fish_completes_with_the_script(line: str, offered: str, environment: dict[str, str]) -> None:
+    script = f"kidx completion fish | source; complete -C '{line}'"
+    done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.rstrip("\n") == offered
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+def test_zsh_completes_with_the_script(environment: dict[str, str]) -> None:
+    """In a terminal of zsh's own, for its completion works nowhere else."""
+    script = (
+        "zmodload zsh/zpty; zpty z zsh -f -i; "
+        "zpty -w z 'PS1=; autoload -U compinit; compinit -u -D; source <(kidx completion zsh); print rea''dy'; "
+        "zpty -r z out '*ready*'; zpty -n -w z $'kidx verif\\t--fail-l\\terr\\t'; "
+        "zpty -r z out '*kidx*verify*--fail-level*error*' && print -r -- found"
+    )
+    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, timeout=60, env=environment)
+    assert "found" in done.stdout, done
