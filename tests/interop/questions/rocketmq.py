@@ -83,7 +83,10 @@ class Asked:
             return
         asked = [option for unit in units for option in ("--offset", unit.partition(":")[0])]
         found = self._kidx("lookup", self._made.store, topic, queue, *asked).rows
-        ours = [f"{r['offset']}:{r['commit_log_offset']}:{r['size']}:{r['tag_code']}" for r in found]
+        ours = [
+            f"{r['offset']}:{r['commit_log_offset']}:{r['size']}:{r['tag_code']}" if r["file"] else f"{r['offset']}:-"
+            for r in found
+        ]
         questions = [("rocketmq lookup", self._made.store, topic, queue, "--offset", unit) for unit in units]
         self._ledger.compare_each("rocketmq unit", questions, ours, units)
 
