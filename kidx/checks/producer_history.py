@@ -12,10 +12,12 @@ from kidx.checks.producers import (
     OLD_EPOCH,
     REPEAT,
     RESTART,
+    Ended,
     NamedProducers,
     Producer,
     Producers,
     SequenceBreak,
+    Written,
     why_not,
 )
 from kidx.findings import NOTE, WARNING, Finding
@@ -29,12 +31,14 @@ _MOST_PRODUCERS = 1 << 17  # followed from segment to segment
 class Known(NamedTuple):
     """What a log says of the producers that a snapshot names, before the snapshot's offset.
 
-    The log was read without a gap from `start` on; `complete` where nothing came before that.
+    The log was read without a gap from `start` on; `complete` where nothing came before that. `following`, of a
+    snapshot at `start`, are the first batches after it, and the markers before those.
     """
 
     producers: Mapping[int, Producer]
     start: int
     complete: bool
+    following: Mapping[int, tuple[Written, Ended | None]]
 
 
 class ProducerHistory:
@@ -50,6 +54,7 @@ class ProducerHistory:
         self._waiting = list(snapshots)
         self._kept = kept
         self._producers: dict[int, Producer] = {}
+        self._following: dict[int, tuple[Written, Ended | None]] = {}
         self._start = 0
         self._end: int | None = None  # the offset after the last one, None where that was not to be believed
 
@@ -59,7 +64,7 @@ class ProducerHistory:
         Where it is known that the partition was `compacted`, missing offsets do not; of such a log nothing is whole.
         """
         if base_offset != self._end and not compacted:
-            self._producers, self._start = {}, base_offset
+            self._producers, self._following, self._start = {}, {}, base_offset
         if log is None or not log.tells_transactions or (log.gaps and not compacted):
             self._end = None
             return
@@ -79,7 +84,9 @@ class ProducerHistory:
         for producer, (there, marker) in stretch.first.items():
             before = self._joined(producer, Producer(None, marker))
             why = why_not(before, there)
-            if why and before.data is not None:
+            if before.data is None and producer in self._kept:
+                self._following[producer] = there, before.marker
+            elif before.data is not None and why:
                 breaks.append(SequenceBreak(before.data, there, why))
         breaks += stretch.breaks
         for offset, producers in stretch.at.items():
@@ -97,7 +104,8 @@ class ProducerHistory:
             if at >= self._start:
                 known = {p: self._joined(p, since.get(p, Producer(None, None))) for p in named}
                 wrote = {p: told for p, told in known.items() if told.data or told.marker}
-                self.known[at] = Known(wrote, self._start, self._start == 0)
+                following = self._following if at == self._start else {}
+                self.known[at] = Known(wrote, self._start, self._start == 0, following)
 
     def _joined(self, producer: int, new: Producer) -> Producer:
         old = self._producers.get(producer, new)

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 
 from kidx.checks.making import finding
 from kidx.checks.producer_history import Known
-from kidx.checks.producers import Producer
+from kidx.checks.producers import GAP, NEW_EPOCH, OLD_EPOCH, REPEAT, Producer, Written, why_not
 from kidx.checks.stretch import Named
 from kidx.findings import WARNING, Finding
+from kidx.formats.batches import sequence_after
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, VERSION, ProducerSnapshot, ProducerState
 from kidx.light_typing import NamedTuple
 
@@ -154,7 +155,7 @@ def _wrong_fields(entry: ProducerState, last: Producer, earlier: ProducerState |
         return wrong
     if data is None:
         if earlier is None:
-            return {"last_offset": _NONE} if entry.last_offset >= known.start else {}
+            return {"last_offset": _NONE} if entry.last_offset >= known.start else _not_followed(entry, known)
         return _differing(entry, **{**earlier._asdict(), "current_txn_first_offset": entry.current_txn_first_offset})
     wrong = _differing(
         entry,
@@ -170,6 +171,22 @@ def _wrong_fields(entry: ProducerState, last: Producer, earlier: ProducerState |
         elif marker is None and known.complete:
             wrong |= _differing(entry, coordinator_epoch=_NONE)
     return wrong
+
+
+def _not_followed(entry: ProducerState, known: Known) -> Wrong:
+    """The same where all that is known of the producer comes later: its next batch has to follow the one before."""
+    there, marker = known.following.get(entry.producer_id, (None, None))
+    if there is None:
+        return {}
+    first_offset = entry.last_offset - entry.offset_delta
+    first_sequence = sequence_after(entry.last_sequence, -entry.offset_delta)
+    before = Written(
+        entry.producer_id, entry.producer_epoch, first_sequence, entry.offset_delta, first_offset, entry.timestamp, 0
+    )
+    why = why_not(Producer(before, marker), there)
+    if why in (GAP, REPEAT):
+        return {"last_sequence": sequence_after(there.base_sequence, -1)}
+    return {"producer_epoch": there.producer_epoch} if why in (NEW_EPOCH, OLD_EPOCH) else {}
 
 
 def _wrong_as_far_as_known(entry: ProducerState, there: Named | None, last: Producer | None) -> Wrong:

@@ -297,3 +297,22 @@ def test_batches_one_by_one_and_as_arrays_tell_the_same(rows: list[Any], cut: in
                     seen.take_plain(window.plain_columns(*COLUMNS), window.plain_positions)
         states.append((seen.data, seen.first, sorted(seen.breaks), seen.at))
     assert states[0] == states[1]
+
+
+def test_a_snapshot_at_the_beginning_of_a_trimmed_log_is_held_against_what_follows(copy: Copy) -> None:
+    partition = copy("clean/txn-0")
+    first = min(partition.glob("*.log"))
+    for file in partition.glob(f"{first.stem}.*"):
+        file.unlink()
+    log = min(partition.glob("*.log"))
+    path = log.with_suffix(".snapshot")
+    following = {b.producer_id: b for b in reversed(batches(log)) if not b.control}
+    producers = parse_snapshot(path.read_bytes()).producers
+    slot = next(i for i, p in enumerate(producers) if p.producer_id in following and p.last_sequence >= 0)
+    assert grave(check(partition)) == []
+    for field, by in (("last_sequence", 1), ("last_sequence", -1), ("producer_epoch", 1)):
+        value = getattr(producers[slot], field) + by
+        changed = [*producers[:slot], producers[slot]._replace(**{field: value}), *producers[slot + 1 :]]
+        path.write_bytes(snapshot_bytes(changed))
+        found = grave(check(partition))
+        assert [(f.rule, f.slot) for f in found if f.file == str(path)] == [("KX407", slot)], (field, by)
