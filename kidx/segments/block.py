@@ -23,6 +23,7 @@ _WINDOW_BYTES = 4 << 20  # many batches side by side, and still in a cache
 _HELD_WINDOW_BYTES = 4 << 20  # decoding records wants more batches side by side
 _CHAINED_BYTES = 8192  # average batch size up to which chaining their CRCs is faster than a call for each
 _SPARE_BYTES = 64
+_LARGEST_BLOCK_BYTES = 16 << 20
 
 
 class Block:
@@ -31,6 +32,9 @@ class Block:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
+        # glibc gives blocks back to the system at once until one as large was freed; window after window the system would
+        # have to clear them anew. This one is never touched.
+        np.empty(_LARGEST_BLOCK_BYTES, np.uint8)
         self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)

@@ -15,7 +15,7 @@ import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.findings import WARNING, Finding
-from kidx.forks import run_forked
+from kidx.forks import forked
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
 from kidx.rocketmq.checks.making import finding
@@ -94,14 +94,15 @@ def without_unit(scan: LogScan, known: set[int], unclean: bool) -> Iterator[Find
 def _left_over(opened: OpenFiles, file: StoreFile, start: int) -> Iterator[Finding]:
     """Bytes other than zero from a position to the file's end."""
     evidence, buffer = opened.get(file.path), np.empty(WINDOW_BYTES, np.uint8)
-    data_start = _skip_hole(evidence, start)
-    for position in range(data_start, file.size, WINDOW_BYTES):
+    position = _skip_hole(evidence, start)
+    while position < file.size:
         chunk = buffer[: evidence.read_into(position, buffer.data)]
         if chunk.any():
             first = position + int(np.argmax(chunk != 0))
             said = f"the commit log ends at byte {start} of this file, and byte {first} is not zero"
             yield finding("KXR208", file.path, said, span=(first, file.size))
             return
+        position = _skip_hole(evidence, position + len(chunk))
 
 
 def _skip_hole(evidence: Evidence, position: int) -> int:
@@ -110,6 +111,16 @@ def _skip_hole(evidence: Evidence, position: int) -> int:
         return os.lseek(evidence.fileno(), position, os.SEEK_DATA)
     except OSError as e:
         return evidence.size if e.errno == errno.ENXIO else position  # ENXIO: nothing but a hole up to the end
+
+
+def _tell_all(
+    log: QuietLog, stretches: list[tuple[int, int]], jobs: int
+) -> dict[tuple[int, int], tuple[int, ...] | None]:
+    """What each stretch tells: a share of them is looked at here, the others in forks meanwhile."""
+    jobs = min(jobs, len(stretches))
+    mine = -(-len(stretches) // jobs) if jobs else 0
+    with forked(log.tell, stretches[mine:], jobs - 1) as results:
+        return {stretch: log.tell(stretch) for stretch in stretches[:mine]} | dict(results)
 
 
 class _FileScan:
@@ -152,7 +163,7 @@ class _FileScan:
         """First quietly, side by side; then in full what may not be sound."""
         lanes, stretches = self._lanes, self._stretches(chosen)
         log = QuietLog(self._evidence, self._base, lanes, crcs=self._crcs)
-        all_told = dict(run_forked(log.tell, stretches, self._jobs))
+        all_told = _tell_all(log, stretches, self._jobs)
         for stretch in stretches:
             told = all_told[stretch]
             part = slice(*stretch)
