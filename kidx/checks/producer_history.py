@@ -9,6 +9,7 @@ from kidx.checks.making import bounded, finding
 from kidx.checks.producers import (
     GAP,
     NEW_EPOCH,
+    OF_ONE_EPOCH,
     OLD_EPOCH,
     REPEAT,
     RESTART,
@@ -18,6 +19,7 @@ from kidx.checks.producers import (
     Producers,
     SequenceBreak,
     Written,
+    after_both,
     why_not,
 )
 from kidx.findings import NOTE, WARNING, Finding
@@ -55,6 +57,7 @@ class ProducerHistory:
         self._kept = kept
         self._producers: dict[int, Producer] = {}
         self._following: dict[int, tuple[Written, Ended | None]] = {}
+        self._instead: dict[int, int] = {}
         self._start = 0
         self._end: int | None = None  # the offset after the last one, None where that was not to be believed
 
@@ -64,7 +67,7 @@ class ProducerHistory:
         Where it is known that the partition was `compacted`, missing offsets do not; of such a log nothing is whole.
         """
         if base_offset != self._end and not compacted:
-            self._producers, self._following, self._start = {}, {}, base_offset
+            self._producers, self._following, self._instead, self._start = {}, {}, {}, base_offset
         if log is None or not log.tells_transactions or (log.gaps and not compacted):
             self._end = None
             return
@@ -81,14 +84,22 @@ class ProducerHistory:
 
     def _follow(self, path: str, stretch: Producers) -> None:
         breaks = self._breaks.setdefault(path, [])
+        resumed: dict[int, tuple[Written, int]] = {}
         for producer, (there, marker) in stretch.first.items():
-            before = self._joined(producer, Producer(None, marker))
+            before, instead = self._joined(producer, Producer(None, marker)), self._instead.pop(producer, None)
             why = why_not(before, there)
             if before.data is None and producer in self._kept:
                 self._following[producer] = there, before.marker
+            elif before.data is not None and why in OF_ONE_EPOCH:
+                if there.base_sequence != instead:
+                    breaks.append(SequenceBreak(before.data, there, why))
+                    resumed[producer] = there, after_both(before.data, there)
             elif before.data is not None and why:
                 breaks.append(SequenceBreak(before.data, there, why))
-        breaks += stretch.breaks
+        for one in stretch.breaks:
+            if resumed.get(one.there.producer_id) != (one.before, one.there.base_sequence):
+                breaks.append(one)
+        self._instead |= stretch.instead
         for offset, producers in stretch.at.items():
             self._note(offset, producers)
         for producer in stretch.data.keys() | stretch.markers.keys():

@@ -85,6 +85,7 @@ class SequenceBreak(NamedTuple):
 
 
 GAP, REPEAT, RESTART, NEW_EPOCH, OLD_EPOCH = "gap", "repeat", "restart", "new epoch", "old epoch"
+OF_ONE_EPOCH = (GAP, REPEAT, RESTART)
 _FIELDS = ("producer_id", "producer_epoch", "base_sequence", "last_offset_delta", "base_offset", "max_timestamp")
 _EPOCH, _SEQUENCE, _DELTA, _BASE = map(
     Written._fields.index, ("producer_epoch", "base_sequence", "offset_delta", "base_offset")
@@ -97,6 +98,7 @@ class Producers:
 
     `at` holds, for each snapshot's offset that was passed, what the producers that it names had done before. `first`
     holds each producer's first batch, and the marker before it, for whoever knows what came before the stretch.
+    `instead` holds, for producers whose sequence broke, what would come next if the one batch alone was wrong.
     """
 
     def __init__(self, snapshots: Sequence[NamedProducers] = (), kept: frozenset[int] = frozenset()) -> None:
@@ -108,7 +110,7 @@ class Producers:
         self.at: dict[int, dict[int, Producer]] = {}
         self._snapshots = list(snapshots)
         self._kept = kept
-        self._instead: dict[int, int] = {}  # the next sequence, if the one that broke was right after all
+        self.instead: dict[int, int] = {}
 
     def of(self, producer_id: int) -> Producer:
         """What a producer did last, as far as these batches tell."""
@@ -216,11 +218,11 @@ class Producers:
 
     def _hold(self, before: Written, why: str, there: Written) -> None:
         """Note a break; but one batch that is wrong among right ones is one break, not another one behind it."""
-        instead = self._instead.pop(there.producer_id, None)
-        if why in (GAP, REPEAT, RESTART):
+        instead = self.instead.pop(there.producer_id, None)
+        if why in OF_ONE_EPOCH:
             if there.base_sequence == instead:
                 return
-            self._instead[there.producer_id] = sequence_after(before.last_sequence, there.offset_delta + 2)
+            self.instead[there.producer_id] = after_both(before, there)
         if why and len(self.breaks) < _MOST_BREAKS:
             self.breaks.append(SequenceBreak(before, there, why))
 
@@ -241,6 +243,11 @@ class Producers:
             for producer in [p for p in self.data if p not in self._kept][:-_MOST_PRODUCERS]:
                 del self.data[producer]
                 self.markers.pop(producer, None)
+
+
+def after_both(before: Written, there: Written) -> int:
+    """The sequence number after two batches, if that of the second one is wrong."""
+    return sequence_after(before.last_sequence, there.offset_delta + 2)
 
 
 def why_not(before: Producer, there: Written) -> str:

@@ -5,10 +5,12 @@ The model is ProducerStateManager written down plainly: one state a producer, ch
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kidx.checks.options import QUICK
+from kidx.checks.producer_history import ProducerHistory
 from kidx.checks.producers import NamedProducers, Producers
 from kidx.findings import NOTE, WARNING
 from kidx.formats.batches import HEADER_BYTES
@@ -297,6 +300,30 @@ def test_batches_one_by_one_and_as_arrays_tell_the_same(rows: list[Any], cut: in
                     seen.take_plain(window.plain_columns(*COLUMNS), window.plain_positions)
         states.append((seen.data, seen.first, sorted(seen.breaks), seen.at))
     assert states[0] == states[1]
+
+
+@given(ROWS, st.lists(st.integers(0, 29), max_size=3), st.integers(0, 40))
+def test_stretches_side_by_side_tell_what_one_does(rows: list[Any], cuts: list[int], snapshot: int) -> None:
+    offset, batches_seen = 0, []
+    for position, (producer, epoch, sequence, count) in enumerate(rows):
+        batches_seen.append((producer, epoch, sequence, count - 1, offset, 1_700_000_000_000, position))
+        offset += count
+    named = [NamedProducers(snapshot, frozenset([0, 2]))]
+    told = []
+    for borders in ([], sorted(cuts)):
+        stretches = []
+        for low, high in itertools.pairwise([0, *(min(b, len(rows)) for b in borders), len(rows)]):
+            stretches.append(Producers(named))
+            if low < high:
+                columns = zip(*batches_seen[low:high], strict=True)
+                *fields, positions = map(list, columns)
+                stretches[-1].take_plain(dict(zip(COLUMNS, fields, strict=True)), positions)
+        log = SimpleNamespace(producers=stretches, tells_transactions=True, gaps=[], last_offset=offset - 1)
+        history = ProducerHistory(named, frozenset([0, 2]))
+        history.take("x", 0, log, compacted=False)  # type: ignore[arg-type]
+        findings = sorted(history.broken_sequences(), key=lambda f: f.byte_start or 0)
+        told.append((findings, history.known))
+    assert told[0] == told[1]
 
 
 def test_a_snapshot_at_the_beginning_of_a_trimmed_log_is_held_against_what_follows(copy: Copy) -> None:
