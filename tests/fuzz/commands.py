@@ -106,13 +106,18 @@ def _dumped(file: str, chance: random.Random) -> Words:
     return ["dump", *chance.choice(choices), file]
 
 
+def _look_up_time(target: str, directory: str, chance: random.Random) -> Words:
+    time = _target(chance).replace("-1", "-3")  # the latest time, which asks a partition
+    return ["lookup", directory if time == "-3" else target, "--timestamp", time, "--format", _form(chance)]
+
+
 def _for_a_log(file: str, directory: str, chance: random.Random, scratch: Path) -> Words:
     isolation = ["--isolation", chance.choice(["read_committed", "read_uncommitted"]), "--format", _form(chance)]
     target = chance.choice([file, directory])
     choices = [
         *(_dumped(file, chance) for _ in range(5)),
         ["lookup", target, "--offset", str(chance.randrange(500)), *isolation],
-        ["lookup", target, "--timestamp", _target(chance).replace("-1", "-3"), "--format", _form(chance)],
+        _look_up_time(target, directory, chance),
         [
             "compact",
             "--dedupe-buffer",
