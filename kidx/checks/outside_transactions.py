@@ -13,7 +13,8 @@ from kidx.formats.batches import HEADER_BYTES, Batch
 from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kidx.checks.producers import Producers, Written
+    from kidx.checks.producers import Producers
+    from kidx.checks.sequences import Written
     from kidx.checks.stretch import TransactionEvent
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kidx.checks.log import LogChecked
 from kidx.checks.making import bounded, finding
-from kidx.checks.producers import (
+from kidx.checks.producers import NamedProducers, Producers
+from kidx.checks.sequences import (
     GAP,
     NEW_EPOCH,
     OF_ONE_EPOCH,
@@ -14,9 +15,7 @@ from kidx.checks.producers import (
     REPEAT,
     RESTART,
     Ended,
-    NamedProducers,
     Producer,
-    Producers,
     SequenceBreak,
     Written,
     after_both,

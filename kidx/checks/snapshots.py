@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from kidx.checks.making import finding
 from kidx.checks.producer_history import Known
-from kidx.checks.producers import GAP, NEW_EPOCH, OLD_EPOCH, REPEAT, Producer, Written, why_not
+from kidx.checks.sequences import GAP, NEW_EPOCH, OLD_EPOCH, REPEAT, Producer, Written, why_not
 from kidx.checks.stretch import Named
 from kidx.findings import WARNING, Finding
 from kidx.formats.batches import sequence_after

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from kidx.checks.outside_transactions import outside_earlier_transactions
-from kidx.checks.producers import Ended, Written
+from kidx.checks.sequences import Ended, Written
 from kidx.checks.stretch import TransactionEvent
 from kidx.findings import ERROR, Finding
 from kidx.formats.batches import TRANSACTIONAL_BIT
