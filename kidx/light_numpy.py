@@ -32,7 +32,7 @@ class _LightNumpy(ModuleType):
     """Stands for numpy: what is missing here the whole of numpy has."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system asks for such; numpy's own files do not make them
+        if name.startswith("__") and name != "__version__":  # the import system asks for such
             raise AttributeError(name)
         return getattr(_whole_numpy(), name)
 

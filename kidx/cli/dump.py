@@ -33,7 +33,11 @@ def known_kinds() -> tuple[str, ...]:
     return KINDS
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(
+    cls=options.Sectioned,
+    epilog=_EXAMPLES,
+    sections={"Logs: ": "Options for logs", "kafka: ": "Options of --format kafka, DumpLogSegments' own"},
+)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @options.format_option("kafka")
 @options.iso_option

@@ -38,6 +38,7 @@ Examples:
     epilog=_EXAMPLES,
     short_help="Search as a broker does, and show the way there.",
     cls=TakesNegativeNumbers,
+    sections={"Transaction index: ": "Of a transaction index", "Log: ": "Of a segment or a partition"},
 )
 @click.argument("path", metavar="FILE", type=click.Path(readable=False))
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import click
 
@@ -20,7 +20,29 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-class TakesNegativeNumbers(click.Command):
+class Sectioned(click.Command):
+    """A command whose help puts options of one use below a heading: where their text begins with a key of `sections`."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sections = sections or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        headings: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                names, said = record
+                prefix = next((prefix for prefix in self.sections if said.startswith(prefix)), "")
+                shown = said.removeprefix(prefix)
+                row = names, shown[:1].upper() + shown[1:]
+                headings.setdefault(self.sections.get(prefix, "Options"), []).append(row)
+        for heading, rows in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+class TakesNegativeNumbers(Sectioned):
     """A command whose arguments may be negative numbers: -1 is a target, and --nonsense still an unknown option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

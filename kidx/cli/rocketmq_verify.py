@@ -11,6 +11,7 @@ from kidx.cli.plain_form import jobs as jobs_of
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
+from kidx.evidence import is_uri
 from kidx.forks import cpu_count
 from kidx.light_numpy import light_numpy
 from kidx.rocketmq.catalogue import RULES
@@ -43,7 +44,7 @@ def verify_stores(
             whole.unread.append(str(e))
             whole.coverage.unreadable += 1
             continue
-        with light_numpy():  # what is sound asks for no more
+        with light_numpy(not is_uri(root)):  # what is sound asks for no more; pyarrow wants the whole
             from kidx.rocketmq.checks.run import check_store
 
             checked = check_store(layout, settings, crcs=not quick, rules=rules, jobs=jobs or min(2, cpu_count()))

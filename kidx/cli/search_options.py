@@ -76,13 +76,13 @@ def index_search_options(f: F) -> F:
 def log_read_options(f: F) -> F:
     """What a segment or partition is asked: --offset or --timestamp, and how a consumer would."""
     for option in (
-        click.option("--max-bytes", type=Bytes(), help="With --offset: the slice that a fetch of that size gets."),
+        click.option("--max-bytes", type=Bytes(), help="Log: with --offset, the slice that a fetch of that size gets."),
         click.option(
             "--isolation",
             type=click.Choice(["read_uncommitted", "read_committed"]),
-            help="Say whether a consumer of this isolation sees the record.",
+            help="Log: say whether a consumer of this isolation sees the record.",
         ),
-        click.option("--start", type=OFFSET, help="With --timestamp: no record before this offset."),
+        click.option("--start", type=OFFSET, help="Log: with --timestamp, no record before this offset."),
         click.option(
             "--timestamp",
             metavar="TIME",

@@ -25,6 +25,11 @@ Examples:
 @click.command(
     epilog=_EXAMPLES,
     cls=options.TakesNegativeNumbers,
+    sections={
+        "--grow: ": "With --grow",
+        "--observe: ": "With --observe",
+        "--simulate: ": "With --simulate",
+    },
 )
 @click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")

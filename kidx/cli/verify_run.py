@@ -40,9 +40,10 @@ def verify_paths(
         refuse_other_forms(form)
     if options.kind is None and any(path in STDIN_NAMES for path in asked):
         raise UsageError("standard input has no name that says what it is; add --kind")
-    if any(is_uri(path) for path in asked):
+    remote = any(is_uri(path) for path in asked)
+    if remote:
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
-    with Progress("checked") as progress, light_numpy():
+    with Progress("checked") as progress, light_numpy(not remote):
         checked = check_all(targets_of(asked), options._replace(jobs=jobs or min(2, cpu_count())), progress)
     for sentence in checked.unread:
         complain(sentence)

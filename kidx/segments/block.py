@@ -32,9 +32,9 @@ class Block:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        # glibc gives blocks back to the system at once until one as large was freed; window after window the system would
-        # have to clear them anew. This one is never touched.
-        np.empty(_LARGEST_BLOCK_BYTES, np.uint8)
+        # glibc gives blocks back to the system at once until one as large was freed; window after window the system
+        # would have to clear them anew. This one is never touched.
+        np.empty(min(_LARGEST_BLOCK_BYTES, evidence.size), np.uint8)
         self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)
