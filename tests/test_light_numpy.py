@@ -52,7 +52,16 @@ with light_numpy():
 
 
 @pytest.mark.parametrize(
-    "asked", ["np.diff(a, prepend=7)", "np.diff(a > 1)", "np.linalg.norm(a)", "np.unique(a)", "a.mean()", "a.std()", "np.__version__"]
+    "asked",
+    [
+        "np.diff(a, prepend=7)",
+        "np.diff(a > 1)",
+        "np.linalg.norm(a)",
+        "np.unique(a)",
+        "a.mean()",
+        "a.std()",
+        "np.__version__",
+    ],
 )
 def test_what_the_core_lacks_numpy_has(asked: str) -> None:
     code = f"""

@@ -11,7 +11,6 @@ from kidx.cli.plain_form import jobs as jobs_of
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
-from kidx.evidence import is_uri
 from kidx.forks import cpu_count
 from kidx.light_numpy import light_numpy
 from kidx.rocketmq.catalogue import RULES
