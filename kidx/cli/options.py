@@ -21,7 +21,7 @@ def examples(*lines: str) -> str:
 
 
 class Sectioned(click.Command):
-    """A command whose help puts options of one use below a heading: where their text begins with a key of `sections`."""
+    """A command whose help puts options of one use below a heading: where their text begins with a `sections` key."""
 
     def __init__(self, *args: Any, sections: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

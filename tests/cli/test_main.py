@@ -44,6 +44,14 @@ def test_help_reads_well_on_a_terminal_of_80_columns(words: str) -> None:
     assert (command.help or "").split("\n\n")[0].rstrip().endswith("."), "a sentence comes first"
 
 
+def test_options_of_one_use_have_a_heading_of_their_own() -> None:
+    text = kidx("dump", "--help").out.decode()
+    plain, _, kafka = text.partition("Options of --format kafka, DumpLogSegments' own:")
+    assert "--print-data-log" in kafka and "--print-data-log" not in plain
+    assert "kafka: " not in text and "Logs: " not in text
+    assert "--simulate: " not in kidx("trace", "--help").out.decode()
+
+
 @pytest.mark.parametrize("words", EVERY_COMMAND)
 def test_no_argument_of_any_kind_makes_a_command_fail_without_a_sentence(words: str) -> None:
     for wrong in (["--no-such-option"], ["--format"], ["--format", "no-such-format"]):
