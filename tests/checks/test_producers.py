@@ -343,3 +343,10 @@ def test_a_snapshot_at_the_beginning_of_a_trimmed_log_is_held_against_what_follo
         path.write_bytes(snapshot_bytes(changed))
         found = grave(check(partition))
         assert [(f.rule, f.slot) for f in found if f.file == str(path)] == [("KX407", slot)], (field, by)
+
+
+def test_a_snapshot_asked_for_alone_says_that_no_log_was_looked_at(copy: Copy) -> None:
+    snapshot = max(copy("clean/txn-0").glob("*.snapshot"))
+    checked = check(snapshot)
+    assert checked.findings == []
+    assert ["not held against the log" in skipped.why for skipped in checked.coverage.skipped] == [True]
