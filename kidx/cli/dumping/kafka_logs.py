@@ -70,10 +70,11 @@ class LogLines:
         for batch, entry, line in self._one_by_one():
             out = [line]
             decoded = decode_entry(batch, entry, lenient=True)
+            sizes = _claimed_sizes(batch, entry)
             for record in decoded.records:
                 seen(record.offset)
-                out.append(line_of(batch, record, None))
-            if not decoded.records and (sizes := _claimed_sizes(batch, entry)):
+                out.append(line_of(batch, record, sizes))
+            if sizes and not decoded.records:
                 seen(batch.base_offset)
                 crc_ok = crc_holds(batch, entry)
                 message = Record(batch.base_offset, batch.max_timestamp, None, None, crc=batch.crc, crc_ok=crc_ok)
@@ -102,7 +103,7 @@ def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
 
 
 def _claimed_sizes(batch: Batch, entry: bytes) -> tuple[int, int] | None:
-    """What an old message says of its key's and value's lengths, which the tool prints unseen; None where it throws."""
+    """What a lone old message says of its key's and value's lengths, which the tool prints as they are; else None."""
     if batch.magic == 2 or batch.codec != NONE:
         return None
     at = (MESSAGE_V0, MESSAGE_V1)[batch.magic].size

@@ -87,3 +87,6 @@ def test_an_old_message_s_sizes_are_printed_whatever_they_are(tmp_path: Path) ->
     ran = dump("--deep-iteration", log)
     assert b"| offset: 0 CreateTime: 1700000000000 keySize: -1 valueSize: 1000000000 isValid: false crc: " in ran.out
     assert ran.status == 3 and b"its value claims 1000000000 bytes" in ran.err and b"| offset: 1 " in ran.out
+    overwrite(log, 26, (-7).to_bytes(4, "big", signed=True))
+    overwrite(log, 30, (100).to_bytes(4, "big"))
+    assert b" keySize: -7 valueSize: 100 isValid: false crc: " in dump("--deep-iteration", log).out
