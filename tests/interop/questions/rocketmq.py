@@ -71,7 +71,7 @@ class Asked:
         self._ledger.compare("rocketmq ends", question, (log["min_offset"], log["max_offset"]), (first, end))
         files = sorted((self._made.store / "commitlog").iterdir())
         messages = [row for row in rows("rocketmq", "dump", *files) if row["state"] == "message"]
-        messages = [row for row in messages if first <= row["physical_offset"] < end]
+        messages = [row for row in messages if first <= row["offset"] < end and row["offset"] == row["physical_offset"]]
         told = self._program.ask_many([("message", row["physical_offset"]) for row in messages])
         asked = [("rocketmq dump", row["physical_offset"]) for row in messages]
         self._ledger.compare_each("rocketmq message", asked, [_said(row) for row in messages], told)
