@@ -50,8 +50,9 @@ lint: $(READY) ## ruff, mypy and the rule which room may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## measure kidx against yardsticks, in turns; needs a C compiler
+bench: $(READY) ## measure kidx against C, cat and DumpLogSegments, in turns; needs a C compiler, java and mvn
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.against_kafka
 
 man: $(READY) ## write man/ anew from the commands
 	$(BIN)/python docs/make_man.py

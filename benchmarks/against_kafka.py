@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data" / "against-kafka"
 PAGE, CHART = ROOT / "docs/against-kafka.md", ROOT / "docs/pictures/against-kafka.svg"
 KIDX = Path(sys.executable).parent / "kidx"
-LOG_BYTES = 512 << 20
+LOG_BYTES = 256 << 20
 ROUNDS = 3
 SEGMENT = "00000000000000000000"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -158,7 +158,8 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     if why := lab.why_not():
-        raise SystemExit(f"DumpLogSegments cannot be run here: {why}")
+        print(f"DumpLogSegments is left out: {why}")
+        return
     rows = []
     try:
         for task in tasks():
