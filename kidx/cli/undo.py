@@ -28,13 +28,13 @@ def command(path: str, dry_run: bool, form: str) -> int:
     back. Refused where something else has written the file since, or where its backup (in .kidx/ beside it) is not as
     it was made. Called again, it takes back the change before.
     """
-    return carry_out_steps(_steps(path), form, dry_run)
+    return carry_out_steps(_steps(path, dry_run), form, dry_run)
 
 
-def _steps(path: str) -> Iterator[Step]:
+def _steps(path: str, dry_run: bool) -> Iterator[Step]:
     from kidx.surgery.journal import new_run
     from kidx.surgery.undo import plan_undo
 
-    run = new_run()
+    run, said = new_run(), "would take back" if dry_run else "took back"
     for undo in plan_undo(path):
-        yield Step(undo.change, None, partial(undo.carry_out, run), f"took back `{undo.entry.command}`")
+        yield Step(undo.change, None, partial(undo.carry_out, run), f"{said} `{undo.entry.command}`")
