@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.formats.batches import BATCH_HEADER, CRC_START, HEADER_BYTES
+from kidx.formats.batches import CRC_START, HEADER_BYTES
 from kidx.formats.crc import crc32c
 from kidx.light_typing import TYPE_CHECKING
-from kidx.segments.crc_chain import CrcChain
+from kidx.segments.crc_chain import CrcChain, header_rows
 from kidx.segments.lanes import boundaries
 from kidx.segments.windows import Window
 
@@ -61,7 +61,7 @@ class Block:
         starts[:1] = 0
         starts[1:] = ends[:-1]
         headers = self._headers[starts]
-        rows = headers.view(BATCH_HEADER.dtype)
+        rows = header_rows(headers)
         other = (rows["magic"] != 2) | (ends - starts < HEADER_BYTES)
         if other.any():  # older messages, or no batch at all: the scan looks at what comes there
             count = int(other.argmax())
@@ -78,7 +78,7 @@ class Block:
                 self._chain = CrcChain(self._bytes, self.capacity // HEADER_BYTES + 1)
             if self._chain.holds(starts, int(ends[-1]), headers):
                 return []
-        stored = headers.view(BATCH_HEADER.dtype)["crc"].tolist()
+        stored = header_rows(headers)["crc"].tolist()
         spans = zip(starts.tolist(), ends.tolist(), stored, strict=True)
         return [row for row, (a, b, crc) in enumerate(spans) if crc32c(self._view[a + CRC_START : b]) != crc]
 

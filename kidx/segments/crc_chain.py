@@ -28,6 +28,11 @@ _LINK = np.dtype(
 )
 
 
+def header_rows(headers: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Headers (V61) as rows of BATCH_HEADER: what view() gives, which would import half of numpy's Python side."""
+    return np.ndarray(len(headers), BATCH_HEADER.dtype, headers.view(np.uint8).data)
+
+
 class CrcChain:
     """Links the batches of a buffer, whose first bytes it overwrites, and checks them in one call."""
 
@@ -35,9 +40,10 @@ class CrcChain:
         """`buffer` has at least 4 bytes to spare after the last batch; at most `most_batches` are checked at once."""
         self._bytes = buffer.data
         self._heads = np.ndarray(len(buffer) - CRC_START, f"V{CRC_START}", buffer.data, 0, (1,))
-        self._links = np.zeros(most_batches + 1, _LINK)
+        links = np.zeros((most_batches + 1) * CRC_START, np.uint8).data
+        self._links = np.ndarray(most_batches + 1, _LINK, links)
         self._links["restart"] = _ZERO_TO_ALL_ONES
-        self._link_rows = self._links.view(f"V{CRC_START}")
+        self._link_rows = np.ndarray(most_batches + 1, f"V{CRC_START}", links)
         self._link_crcs = self._links["crc"]
 
     def holds(self, starts: Ints, end: int, headers: npt.NDArray[np.void]) -> bool:
@@ -46,7 +52,7 @@ class CrcChain:
         Where they do not, the overwritten bytes are put back from `headers` (V61, one a batch).
         """
         count = len(starts)
-        stored = headers.view(BATCH_HEADER.dtype)["crc"]
+        stored = header_rows(headers)["crc"]
         np.bitwise_xor(stored, np.uint32(_ALL_ONES), out=self._link_crcs[1 : count + 1])
         behind = bytes(self._bytes[end : end + 4])
         self._heads[starts] = self._link_rows[:count]

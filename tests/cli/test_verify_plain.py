@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from kidx.cli import verify_run
 from kidx.cli.verify import command
+from tests.support import FIXTURES
 
 
 @pytest.mark.parametrize(
@@ -67,3 +70,14 @@ def test_click_reads_the_same(words: list[str], monkeypatch: pytest.MonkeyPatch)
 )
 def test_other_forms_are_clicks(words: list[str]) -> None:
     assert verify_run.run_plainly(words) is None
+
+
+def test_a_healthy_partition_needs_none_of_the_slow_imports() -> None:
+    partition = FIXTURES / "kafka-4.3.1/clean/plain-0"
+    slow = {"click", "typing", "re", "pickle", "json", "dataclasses", "inspect", "rich", "numpy.linalg"}
+    code = (
+        "import sys\nfrom kidx.cli import main\n"
+        f"try:\n    main(['verify', '{partition}'])\nfinally:\n    print(*{slow!r} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "\n")
