@@ -37,6 +37,11 @@ def cpu_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def usual_jobs() -> int:
+    """How many processes work where nobody says how many."""
+    return min(2, cpu_count())
+
+
 def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
     """Each item with its result, in the order they are done; with one job or one item nothing is forked.
 
@@ -89,6 +94,14 @@ def forked(
                 if descriptor not in done:  # the reader of these results stopped early, or something failed
                     os.kill(pid, _SIGTERM)
                 os.waitpid(pid, 0)
+
+
+def run_beside(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> dict[Item, Result]:
+    """Each item with its result, by `jobs` processes: a share of the items is worked on here, the others in forks."""
+    jobs = min(jobs, len(items))
+    mine = -(-len(items) // jobs) if jobs else 0
+    with forked(function, items[mine:], jobs - 1) as results:
+        return {item: function(item) for item in items[:mine]} | dict(results)
 
 
 def _work(function: Callable[[Item], Result], items: Sequence[Item], cuts: list[int], queue: int, results: int) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _EXTENSION = "numpy._core._multiarray_umath"  # its place since numpy 2.0
 _PACKAGES = ("numpy", "numpy._core")
+_LARGEST_BLOCK_BYTES = 16 << 20
 _METHODS = "numpy._core._methods"  # where the extension looks for the methods that are written in Python
 
 
@@ -84,6 +85,17 @@ def light_numpy(wanted: bool = True) -> Iterator[None]:
     finally:
         _FINDER.light = False
         _forget()
+
+
+def keep_freed_blocks(data_bytes: int) -> None:
+    """Have memory of arrays that come and go window after window of so much data stay with this process.
+
+    glibc gives blocks back to the system at once until one as large was freed, and the system would have to clear them
+    anew each time. The one that is freed here is never touched.
+    """
+    import numpy as np
+
+    np.empty(min(_LARGEST_BLOCK_BYTES, data_bytes), np.uint8)
 
 
 class _LightLoader:

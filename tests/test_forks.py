@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kidx.errors import CannotRead, KidxError
-from kidx.forks import forked, run_forked
+from kidx.forks import forked, run_beside, run_forked
 
 
 @pytest.fixture
@@ -47,6 +47,15 @@ def test_work_beside_the_forks() -> None:
         theirs = dict(results)
     assert mine == (4, os.getpid()) and {n: v for n, (v, _) in theirs.items()} == {3: 9, 4: 16}
     assert os.getpid() not in {pid for _, pid in theirs.values()}
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 9])
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_a_share_is_worked_on_here(jobs: int, count: int, forks: list[int]) -> None:
+    found = run_beside(squared, list(range(count)), jobs)
+    assert {n: done for n, (done, _) in found.items()} == {n: n * n for n in range(count)}
+    assert len(forks) == max(0, min(jobs, count) - 1)
+    assert count == 0 or os.getpid() in {pid for _, pid in found.values()}
 
 
 def failing(n: int) -> int:

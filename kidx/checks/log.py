@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
@@ -12,7 +12,7 @@ from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, TransactionEvent
 from kidx.checks.stretch_check import check_stretch
 from kidx.evidence import Evidence
 from kidx.findings import Finding
-from kidx.forks import forked
+from kidx.forks import run_beside
 from kidx.segments.resume import parts, resume
 from kidx.segments.scan import spare_page_cache
 from kidx.segments.walk import END, PREALLOCATED, TORN
@@ -105,7 +105,7 @@ def _stretches(
     if jobs > 1 and log.size >= _WORTH_FORKING_BYTES and offsets is not None:
         ranges = parts(log, offsets.positions, jobs)
         spare_page_cache(log)
-        found = _side_by_side(check, ranges)
+        found = run_beside(check, ranges, jobs) if len(ranges) > 1 else {}
         for piece in ranges[:-1]:  # the last one is looked at below, as a log of one piece is
             stretch = found.get(piece)
             if stretch is None or stretch.ending != END or stretch.position != piece[1]:
@@ -140,16 +140,6 @@ def _stretches(
         )
         done.broken.append((at, after))
         start = after
-
-
-def _side_by_side(
-    check: Callable[[tuple[int, int]], Stretch], ranges: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], Stretch]:
-    """Check ranges of a log: the first one here, each other one in a fork meanwhile. One alone is the caller's."""
-    if len(ranges) == 1:
-        return {}
-    with forked(check, ranges[1:], len(ranges) - 1) as results:
-        return {ranges[0]: check(ranges[0])} | dict(results)
 
 
 def _check_range(

@@ -59,7 +59,7 @@ def pass_quietly(
         and top <= facts.future_ms
         and len(epochs := set(column["leader_epoch"])) == 1
         and of_one_epoch(epochs.pop(), base[0], base[-1], facts, seen)
-        and bisect_left(facts.wanted, base[0]) == bisect_right(facts.wanted, last[-1])
+        and none_named(base[0], last[-1], facts)
         and (offsets is None or _offsets_agree(offsets, window, positions, last))
         and (times is None or _times_agree(times, base[0], last, largest, seen))
     ):
@@ -86,6 +86,11 @@ def in_bounds(first: int, last: int, facts: LogFacts) -> bool:
     if facts.next_base_offset is not None:
         end = min(end, facts.next_base_offset - 1)
     return facts.base_offset <= first and last <= end
+
+
+def none_named(first: int, last: int, facts: LogFacts) -> bool:
+    """Whether producer snapshots name none of these offsets."""
+    return bisect_left(facts.wanted, first) == bisect_right(facts.wanted, last)
 
 
 def _consecutive(base: Column, count: Column, seen: Stretch) -> bool:

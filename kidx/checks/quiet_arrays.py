@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kidx.checks.quiet import USUAL_BITS, in_bounds, of_one_epoch
+from kidx.checks.quiet import USUAL_BITS, in_bounds, none_named, of_one_epoch
 from kidx.formats.batches import CODEC_MASK
 from kidx.formats.compression import ZSTD
 from kidx.light_typing import TYPE_CHECKING
@@ -27,13 +27,12 @@ def pass_quietly(
         return False
     base, last, largest = window.column("base_offset"), window.last_offset, window.column("max_timestamp")
     first_offset, last_offset, top = int(base[0]), int(last[-1]), int(largest.max())
-    low, high = np.array(facts.wanted, np.int64).searchsorted((first_offset, last_offset + 1))
     if not (
         in_bounds(first_offset, last_offset, facts)
         and (seen.last_offset is None or first_offset == seen.last_offset + 1)
         and bool((base[1:] - last[:-1] == 1).all())
         and top <= facts.future_ms
-        and low == high
+        and none_named(first_offset, last_offset, facts)
         and (offsets is None or _offsets_agree(offsets, window))
         and _one_epoch(window, facts, seen)
         and (times is None or _times_agree(times, window, largest, seen))

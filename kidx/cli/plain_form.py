@@ -74,7 +74,7 @@ class PlainForm:
         return (paths, given) if paths else None
 
 
-def jobs(text: str) -> int | None:
+def jobs_of(text: str) -> int | None:
     """How many processes, as --jobs has it."""
     plain = text.isascii() and text.isdigit() and len(text) <= 3
     return int(text) if plain and 1 <= int(text) <= 256 else None

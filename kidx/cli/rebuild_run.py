@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from kidx.cli import complain
-from kidx.cli.plain_form import PlainForm
-from kidx.cli.plain_form import jobs as jobs_of
+from kidx.cli.plain_form import PlainForm, jobs_of
 from kidx.cli.writing import Step, carry_out_steps
 from kidx.errors import KidxError, UsageError
-from kidx.forks import cpu_count
+from kidx.forks import usual_jobs
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
 from kidx.light_numpy import light_numpy
 from kidx.logdir.tree import expand
@@ -31,7 +30,7 @@ def rebuild_paths(
     if not dry_run and (output is None) == (not in_place):
         raise UsageError("say where the indexes go: --output DIR, or --in-place (or --dry-run, which writes nothing)")
     failures: list[KidxError] = []
-    sizes = (interval_bytes, max_index_size, jobs or min(2, cpu_count()))
+    sizes = (interval_bytes, max_index_size, jobs or usual_jobs())
     with light_numpy():
         status = carry_out_steps(_steps(paths, output, sizes, failures), form, dry_run)
     return max([status, *(e.exit_status for e in failures)])

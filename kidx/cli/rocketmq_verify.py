@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from kidx.cli import complain
 from kidx.cli.color import wants_color
-from kidx.cli.plain_form import PlainForm
-from kidx.cli.plain_form import jobs as jobs_of
+from kidx.cli.plain_form import PlainForm, jobs_of
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
-from kidx.forks import cpu_count
+from kidx.forks import usual_jobs
 from kidx.light_numpy import light_numpy
 from kidx.rocketmq.catalogue import RULES
 from kidx.rocketmq.checks.making import Checked
@@ -33,7 +32,8 @@ def verify_stores(
     verbose: bool = False,
 ) -> int:
     """Check stores, print the verdict, and return the exit status. `rules` are those to report, None for all."""
-    if any(map(is_uri, (*roots, *commit_log))):
+    remote = any(map(is_uri, (*roots, *commit_log)))
+    if remote:
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork
     whole = Checked()
     for root in roots:
@@ -43,10 +43,10 @@ def verify_stores(
             whole.unread.append(str(e))
             whole.coverage.unreadable += 1
             continue
-        with light_numpy(not is_uri(root)):  # what is sound asks for no more; pyarrow wants the whole
+        with light_numpy(not remote):  # what is sound asks for no more; pyarrow wants the whole
             from kidx.rocketmq.checks.run import check_store
 
-            checked = check_store(layout, settings, crcs=not quick, rules=rules, jobs=jobs or min(2, cpu_count()))
+            checked = check_store(layout, settings, crcs=not quick, rules=rules, jobs=jobs or usual_jobs())
         whole.findings += checked.findings
         whole.coverage.add(checked.coverage)
         whole.unread += checked.unread

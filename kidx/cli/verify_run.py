@@ -9,13 +9,12 @@ from kidx.checks.run import check_all
 from kidx.checks.targets import targets_of
 from kidx.cli import complain
 from kidx.cli.color import wants_color
-from kidx.cli.plain_form import PlainForm
-from kidx.cli.plain_form import jobs as jobs_of
+from kidx.cli.plain_form import PlainForm, jobs_of
 from kidx.cli.progress import Progress
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
-from kidx.forks import cpu_count
+from kidx.forks import usual_jobs
 from kidx.light_numpy import light_numpy
 from kidx.logdir.tree import expand
 
@@ -44,7 +43,7 @@ def verify_paths(
     if remote:
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
     with Progress("checked") as progress, light_numpy(not remote):
-        checked = check_all(targets_of(asked), options._replace(jobs=jobs or min(2, cpu_count())), progress)
+        checked = check_all(targets_of(asked), options._replace(jobs=jobs or usual_jobs()), progress)
     for sentence in checked.unread:
         complain(sentence)
     failing, status = status_of(checked, fail_level)

@@ -9,6 +9,7 @@ import numpy as np
 from kidx.evidence import Evidence
 from kidx.formats.batches import CRC_START, HEADER_BYTES
 from kidx.formats.crc import crc32c
+from kidx.light_numpy import keep_freed_blocks
 from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.crc_chain import CrcChain, header_rows
 from kidx.segments.lanes import boundaries
@@ -23,7 +24,6 @@ _WINDOW_BYTES = 4 << 20  # many batches side by side, and still in a cache
 _HELD_WINDOW_BYTES = 4 << 20  # decoding records wants more batches side by side
 _CHAINED_BYTES = 8192  # average batch size up to which chaining their CRCs is faster than a call for each
 _SPARE_BYTES = 64
-_LARGEST_BLOCK_BYTES = 16 << 20
 
 
 class Block:
@@ -32,9 +32,7 @@ class Block:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        # glibc gives blocks back to the system at once until one as large was freed; window after window the system
-        # would have to clear them anew. This one is never touched.
-        np.empty(min(_LARGEST_BLOCK_BYTES, evidence.size), np.uint8)
+        keep_freed_blocks(evidence.size)
         self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)

@@ -15,7 +15,7 @@ import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.findings import WARNING, Finding
-from kidx.forks import forked
+from kidx.forks import run_beside
 from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
 from kidx.rocketmq.checks.making import finding
@@ -113,16 +113,6 @@ def _skip_hole(evidence: Evidence, position: int) -> int:
         return evidence.size if e.errno == errno.ENXIO else position  # ENXIO: nothing but a hole up to the end
 
 
-def _tell_all(
-    log: QuietLog, stretches: list[tuple[int, int]], jobs: int
-) -> dict[tuple[int, int], tuple[int, ...] | None]:
-    """What each stretch tells: a share of them is looked at here, the others in forks meanwhile."""
-    jobs = min(jobs, len(stretches))
-    mine = -(-len(stretches) // jobs) if jobs else 0
-    with forked(log.tell, stretches[mine:], jobs - 1) as results:
-        return {stretch: log.tell(stretch) for stretch in stretches[:mine]} | dict(results)
-
-
 class _FileScan:
     """One commit-log file."""
 
@@ -163,7 +153,7 @@ class _FileScan:
         """First quietly, side by side; then in full what may not be sound."""
         lanes, stretches = self._lanes, self._stretches(chosen)
         log = QuietLog(self._evidence, self._base, lanes, crcs=self._crcs)
-        all_told = _tell_all(log, stretches, self._jobs)
+        all_told = run_beside(log.tell, stretches, self._jobs)
         for stretch in stretches:
             told = all_told[stretch]
             part = slice(*stretch)

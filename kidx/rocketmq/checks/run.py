@@ -8,6 +8,7 @@ import numpy as np
 
 from kidx.errors import CannotRead
 from kidx.findings import Finding, Skipped, bounded
+from kidx.light_numpy import keep_freed_blocks
 from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.checks.against_log import check_lanes
@@ -29,7 +30,6 @@ from kidx.rocketmq.queues import ConsumeQueue
 if TYPE_CHECKING:
     from kidx.rocketmq.checks.units import Ints
 
-_LARGEST_BLOCK_BYTES = 16 << 20
 _CHUNK_BYTES = UNIT.size << 10  # of a queue, whose first units mostly say all
 
 
@@ -40,9 +40,7 @@ def check_store(
 
     A commit-log file is shared out among `jobs` processes.
     """
-    # glibc gives blocks back to the system at once until one as large was freed; window after window the system would
-    # have to clear them anew. This one is never touched.
-    np.empty(_LARGEST_BLOCK_BYTES, np.uint8)
+    keep_freed_blocks(sum(file.size for file in layout.commit_log))
     checked = Checked()
     opened = OpenFiles()
     try:
