@@ -35,6 +35,22 @@ def share_a_file(indexes: list[str]) -> bool:
     return len(set(names)) < len(names)
 
 
+def damage(store: Path, chance: random.Random) -> None:
+    """Something that happens to stores: a crash, lost queue files, zeroed tails, flipped bytes."""
+    queues = sorted(p for p in (store / "consumequeue").rglob("*") if p.is_file())
+    path = chance.choice([*queues, *sorted((store / "commitlog").iterdir())])
+    data = bytearray(path.read_bytes())
+    at = chance.randrange(len(data) // 20) * 20
+    kind = chance.choice(("tail", "bytes", "gone"))
+    if kind == "gone" and path in queues:
+        path.unlink()
+    else:
+        data[at:] = bytes(len(data) - at) if kind == "tail" else chance.randbytes(4) + data[at + 4 :]
+        path.write_bytes(data)
+    if chance.random() < 0.6:
+        (store / "abort").touch()
+
+
 class MadeStore:
     """A store that a real RocketMQ wrote, from one random number.
 
@@ -71,20 +87,8 @@ class MadeStore:
         return sorted((p.parent.name, int(p.name)) for p in (self.store / "consumequeue").glob("*/*"))
 
     def damage(self) -> None:
-        """Something that happens to stores: a crash, lost queue files, zeroed tails, flipped bytes."""
-        r = self._chance
-        queues = sorted(p for p in (self.store / "consumequeue").rglob("*") if p.is_file())
-        path = r.choice([*queues, *sorted((self.store / "commitlog").iterdir())])
-        data = bytearray(path.read_bytes())
-        at = r.randrange(len(data) // 20) * 20
-        kind = r.choice(("tail", "bytes", "gone"))
-        if kind == "gone" and path in queues:
-            path.unlink()
-        else:
-            data[at:] = bytes(len(data) - at) if kind == "tail" else r.randbytes(4) + data[at + 4 :]
-            path.write_bytes(data)
-        if r.random() < 0.6:
-            (self.store / "abort").touch()
+        """One of the things that happen to stores."""
+        damage(self.store, self._chance)
 
     def _messages(self, count: int) -> list[str]:
         r = self._chance

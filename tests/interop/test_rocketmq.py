@@ -17,7 +17,7 @@ from kidx.rocketmq.queues import ConsumeQueue
 from kidx.rocketmq.store import DoesNotLoad, Store
 from kidx.rocketmq.time_search import Search
 from tests.interop.lab import Program, Unavailable
-from tests.interop.rocketmq_lab import rocketmq
+from tests.interop.rocketmq_lab import damage, rocketmq
 from tests.rocketmq.cases import SETS, lay_out
 
 pytestmark = pytest.mark.interop
@@ -40,22 +40,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str
     yield of
     for program in started.values():
         program.close()
-
-
-def damage(store: Path, chance: random.Random) -> None:
-    """Something that happens to stores: a crash, lost queue files, zeroed tails, flipped bytes."""
-    queues = sorted(p for p in (store / "consumequeue").rglob("*") if p.is_file())
-    path = chance.choice([*queues, *sorted((store / "commitlog").iterdir())])
-    data = bytearray(path.read_bytes())
-    at = chance.randrange(len(data) // 20) * 20
-    kind = chance.choice(("tail", "bytes", "gone"))
-    if kind == "gone" and path in queues:
-        path.unlink()
-    else:
-        data[at:] = bytes(len(data) - at) if kind == "tail" else chance.randbytes(4) + data[at + 4 :]
-        path.write_bytes(data)
-    if chance.random() < 0.6:
-        (store / "abort").touch()
 
 
 @pytest.mark.parametrize("fixtures", SETS, ids=lambda p: p.name)
