@@ -17,11 +17,11 @@ from pathlib import Path
 from random import Random
 
 from kidx.evidence import open_evidence
+from kidx.evidence.page_cache import PAGE_BYTES, mincore
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat
 from kidx.lookup.search import STANDARD, WARM, Recorder, search
 from kidx.lookup.simulation import simulate
 from kidx.lookup.workload import parse_workload
-from kidx.page_cache import PAGE_BYTES, mincore
 from kidx.pages.cache import POLICIES, page_cache
 from kidx.pages.geometry import pages_touched
 from kidx.pages.observation import Specimen, private_copy

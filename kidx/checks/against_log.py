@@ -5,13 +5,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kidx.checks.making import Counted, Telling, of_entry
 from kidx.checks.order import between
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.walk import walk
 
 if TYPE_CHECKING:

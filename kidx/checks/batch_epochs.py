@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kidx.checks.batch_headers import of_batch
 from kidx.checks.stretch import LogFacts, Stretch
 from kidx.findings import Finding
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

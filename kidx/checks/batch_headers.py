@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kidx.checks.making import finding
 from kidx.checks.stretch import LogFacts
 from kidx.findings import Finding
 from kidx.formats.compression import ZSTD
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kidx.checks.account import Checked
 from kidx.errors import CannotRead
 from kidx.evidence import Evidence
 from kidx.formats.batches import DELETE_HORIZON_BIT, Batch
 from kidx.formats.records import Record
-from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kidx.logdir.names import LOG
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.records import read_records

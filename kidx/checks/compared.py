@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from kidx.checks.account import Checked
-from kidx.light_typing import Any, NamedTuple
 from kidx.logdir.tree import Partition
 
 _MOST_OF_A_KIND = 1000

@@ -6,13 +6,13 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import sub
+from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries
 from kidx.checks.making import finding
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.walk import walk
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from kidx.checks.index_facts import IndexFacts
 from kidx.checks.making import Counted, Telling, finding
 from kidx.evidence import Evidence
 from kidx.findings import NOTE, Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, Extent, IndexFormat, extent_of
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.checks.zero_runs import ZeroRuns

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kidx.checks.index_facts import LARGEST_OFFSET, IndexFacts
 from kidx.checks.making import Counted, Telling, of_entry
 from kidx.checks.order import out_of_order
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat, decode
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

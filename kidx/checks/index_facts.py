@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from kidx.findings import NOTE
-from kidx.light_typing import NamedTuple
 
 LARGEST_OFFSET = 2**63 - 1
 

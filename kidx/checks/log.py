@@ -11,8 +11,8 @@ from kidx.checks.producers import Producers
 from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, TransactionEvent
 from kidx.checks.stretch_check import check_stretch
 from kidx.evidence import Evidence
+from kidx.execution import run_beside
 from kidx.findings import Finding
-from kidx.forks import run_beside
 from kidx.segments.resume import parts, resume
 from kidx.segments.scan import spare_page_cache
 from kidx.segments.walk import END, PREALLOCATED, TORN

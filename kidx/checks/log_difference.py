@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Any, NamedTuple
 
 from kidx.checks.batch_stream import BatchRow, BatchStream
 from kidx.checks.compared import Sides
 from kidx.formats.records import Record
-from kidx.light_typing import Any, NamedTuple
 
 
 def compare_logs(sides: Sides) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kidx.checks.catalogue import RULES
 from kidx.findings import MAX_FINDINGS_OF_A_RULE, Counted, Finder, Finding, Telling, bounded
-from kidx.light_typing import Any
 
 __all__ = ["MAX_FINDINGS_OF_A_RULE", "Counted", "Telling", "bounded", "finding", "of_entry"]
 

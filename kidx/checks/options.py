@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kidx.errors import UsageError
 from kidx.findings import Finding
-from kidx.light_typing import NamedTuple
 
 QUICK, DEFAULT, DEEP = "quick", "default", "deep"
 

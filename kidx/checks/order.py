@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kidx.light_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

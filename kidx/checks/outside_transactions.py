@@ -6,11 +6,11 @@ Source: org.apache.kafka.storage.internals.log.ProducerAppendInfo.appendDataBatc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kidx.checks.making import finding
 from kidx.findings import Finding
 from kidx.formats.batches import HEADER_BYTES, Batch
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.checks.producers import Producers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from kidx.checks.log import LogChecked
 from kidx.checks.making import bounded, finding
@@ -23,7 +24,6 @@ from kidx.checks.sequences import (
 )
 from kidx.findings import NOTE, WARNING, Finding
 from kidx.formats.batches import HEADER_BYTES, SEQUENCES, sequence_after
-from kidx.light_typing import NamedTuple
 
 _STATE_KEPT_MS = 86_400_000  # producer.id.expiration.ms: after a longer silence a broker may have forgotten a producer
 _MOST_PRODUCERS = 1 << 17  # followed from segment to segment

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.sequences import OF_ONE_EPOCH, Ended, Producer, SequenceBreak, Written, after_both, why_not
 from kidx.formats.batches import SEQUENCES
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

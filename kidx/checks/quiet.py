@@ -10,12 +10,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, compress
 from operator import add, lt, sub
+from typing import TYPE_CHECKING
 
 from kidx.checks.stretch import LogFacts, Stretch
 from kidx.formats.batches import CODEC_MASK, LOG_APPEND_TIME_BIT
 from kidx.formats.compression import ZSTD
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.checks.against_log import OffsetEntries, TimeEntries

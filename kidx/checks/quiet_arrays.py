@@ -6,12 +6,13 @@ Only the array core is used (kidx.light_numpy): array methods rather than numpy'
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kidx.checks.quiet import USUAL_BITS, in_bounds, none_named, of_one_epoch
 from kidx.formats.batches import CODEC_MASK
 from kidx.formats.compression import ZSTD
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.checks.against_log import OffsetEntries, TimeEntries

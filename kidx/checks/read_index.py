@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.account import Checked, cannot_read
 from kidx.checks.index_alone import check_extent, check_index, index_extent
@@ -16,7 +17,6 @@ from kidx.errors import CannotRead, ChangedWhileRead
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import TIME_INDEX, TRANSACTION_INDEX, Extent, IndexFormat, decode, decode_plain
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, OFFSET, TIME
 from kidx.logdir.tree import DataFile
 

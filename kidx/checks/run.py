@@ -11,8 +11,8 @@ from kidx.checks.options import Options
 from kidx.checks.partition import check_target
 from kidx.checks.targets import Target
 from kidx.errors import CannotRead
+from kidx.execution import run_forked
 from kidx.findings import Finding
-from kidx.forks import run_forked
 
 _TARGETS_FOR_ARRAYS = 100  # in so many directories some file wants arrays
 _TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle

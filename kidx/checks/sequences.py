@@ -7,8 +7,9 @@ to know of the producer (ProducerStateEntry), until a snapshot is taken of it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kidx.formats.batches import SEQUENCES, sequence_after
-from kidx.light_typing import NamedTuple
 
 
 class Written(NamedTuple):

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter, index
+from typing import TypeVar
 
 from kidx.checks.account import Checked, cannot_read
 from kidx.checks.beside import TEXT_KINDS, check_text_file
@@ -17,7 +18,6 @@ from kidx.errors import KidxError, WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
-from kidx.light_typing import TypeVar
 from kidx.logdir.names import PRODUCER_SNAPSHOT
 from kidx.logdir.tree import DataFile
 

@@ -10,6 +10,7 @@ knows nothing of what it did before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from kidx.checks.making import finding
 from kidx.checks.producer_history import Known
@@ -18,7 +19,6 @@ from kidx.checks.stretch import Named
 from kidx.findings import WARNING, Finding
 from kidx.formats.batches import sequence_after
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, VERSION, ProducerSnapshot, ProducerState
-from kidx.light_typing import NamedTuple
 
 _BATCH = ("last_sequence", "last_offset", "offset_delta")
 _NO_BATCH = (-1, -1, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from kidx.checks.compared import Sides
 from kidx.checks.snapshots import check_snapshot
@@ -10,7 +11,6 @@ from kidx.errors import CannotRead, WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_partition_metadata
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
-from kidx.light_typing import TypeVar
 from kidx.logdir.tree import DataFile
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ Stretch that each gives back. The whole log of a small segment is one stretch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kidx.checks.producers import NamedProducers, Producers
 from kidx.findings import Finding
 from kidx.formats.batches import NO_TIMESTAMP
-from kidx.light_typing import NamedTuple
 
 
 class LogFacts(NamedTuple):

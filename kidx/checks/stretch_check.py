@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.quiet import pass_quietly
 from kidx.checks.stretch import LogFacts, Stretch
 from kidx.evidence import Evidence
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.scan import scan
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import absolute, exists, is_directory
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import walk_tree
 

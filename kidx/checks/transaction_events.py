@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kidx.checks.batch_headers import of_batch
 from kidx.checks.outside_transactions import outside_transaction
@@ -11,7 +12,6 @@ from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.control import parse_control
 from kidx.formats.records import Damage
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:

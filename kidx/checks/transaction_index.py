@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kidx.checks.index_alone import check_extent
 from kidx.checks.index_facts import IndexFacts
@@ -12,7 +13,6 @@ from kidx.checks.zero_runs import ZeroRuns
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, decode
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

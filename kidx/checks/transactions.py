@@ -7,13 +7,13 @@ ends it, and an ABORT marker that ends one is worth an entry in the transaction 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kidx.checks.making import finding, of_entry
 from kidx.checks.stretch import TransactionEvent
 from kidx.findings import Finding
 from kidx.formats.control import ABORT, COMMIT
 from kidx.formats.indexes import TRANSACTION_INDEX
-from kidx.light_typing import NamedTuple
 
 
 class Aborted(NamedTuple):

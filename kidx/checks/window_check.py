@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from kidx.checks.against_log import OffsetEntries, TimeEntries
 from kidx.checks.batch_epochs import check_epochs
@@ -14,7 +15,6 @@ from kidx.checks.transaction_events import TransactionEvents
 from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.formats.batches import DELETE_HORIZON_BIT
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:

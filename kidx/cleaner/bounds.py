@@ -5,7 +5,8 @@ Source: LogCleanerManager.cleanableOffsets.
 
 from __future__ import annotations
 
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
+
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader
 from kidx.lookup.segment import SegmentReader

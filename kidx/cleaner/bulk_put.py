@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kidx.errors import UsageError
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

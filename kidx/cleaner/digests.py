@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any, NamedTuple
 
 from kidx.cleaner.md2 import md2
 from kidx.errors import UsageError
-from kidx.light_typing import Any, NamedTuple
 
 
 class Digest(NamedTuple):

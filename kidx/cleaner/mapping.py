@@ -6,12 +6,12 @@ Source: Cleaner.buildOffsetMap and buildOffsetMapForSegment.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.cleaner.bounds import DirtyRange
 from kidx.cleaner.offset_map import OffsetMap
 from kidx.cleaner.reading import aborted_in, read_batches
 from kidx.cleaner.transactions import CleanedTransactions
-from kidx.light_typing import NamedTuple
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader
 

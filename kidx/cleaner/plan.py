@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.cleaner.bounds import DirtyRange, dirty_range
 from kidx.cleaner.mapping import fill
@@ -17,7 +18,6 @@ from kidx.cleaner.reading import aborted_in, read_batches
 from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, Verdict, judge
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.records import Record
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import LOG, OFFSET, TIME
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader

@@ -6,7 +6,8 @@ batches that follow) and ProducerStateEntry, which forgets the last data when th
 
 from __future__ import annotations
 
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
+
 from kidx.logdir.tree import Partition
 from kidx.lookup.transactions import batches_since, newest_snapshot
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
 from kidx.formats.records import Record
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import LOG, TRANSACTION
 from kidx.logdir.tree import Segment
 from kidx.lookup.aborted import AbortedTransaction, collect_aborted, read_transactions

@@ -5,12 +5,13 @@ Source: Cleaner.cleanInto, checkBatchRetention, shouldRetainRecord; ProducerStat
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol
+
 from kidx.cleaner.producers import LastRecord
 from kidx.cleaner.reading import ReadBatch
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.batches import HEADER_BYTES, Batch
 from kidx.formats.records import Record
-from kidx.light_typing import NamedTuple, Protocol
 
 LATEST, UNCLEANED, TOMBSTONE, CONTROL = "latest", "uncleaned", "tombstone", "control"  # why a record is kept
 SUPERSEDED, ABORTED, KEYLESS = "superseded", "aborted", "keyless"  # why it is dropped; or TOMBSTONE, CONTROL

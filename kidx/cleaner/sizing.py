@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import inf, log
+from typing import NamedTuple
 
 from kidx.cleaner.digests import Digest
 from kidx.cleaner.mapping import dirty_keys
 from kidx.cleaner.offset_map import OFFSET_BYTES
 from kidx.cleaner.plan import Plan
-from kidx.light_typing import NamedTuple
 
 
 class Need(NamedTuple):

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from contextlib import suppress
 
 from kidx.cli import exit_status
-from kidx.cli.plain_form import run_plainly
 from kidx.errors import KidxError
-from kidx.report.plain import NAMES, plain
+from kidx.text.escaping import NAMES, plain
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit. Every failure is one sentence on standard error and a documented status."""
     # numpy's linear algebra, which kidx never uses, would start a thread a core: a third of numpy's import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(20_000)  # imports make no garbage: looking for it every 700 objects costs a short run a tenth
     _mend_streams()
     try:
-        status = _run(sys.argv[1:] if args is None else args)
+        from kidx.cli.group import run
+
+        status = run(sys.argv[1:] if args is None else args)
         sys.stdout.flush()
     except KidxError as e:
         status = e.exit_status
@@ -37,17 +36,7 @@ def main(args: list[str] | None = None) -> None:
         complain(f"a bug in kidx itself: {type(e).__name__}: {e}; KIDX_TRACEBACK=1 shows where")
         if os.environ.get("KIDX_TRACEBACK"):
             sys.excepthook(type(e), e, e.__traceback__)
-    _leave(status, at_once=args is None and "pyspark" not in sys.modules)
-
-
-def _run(args: list[str]) -> int:
-    """The exit status of a command line."""
-    status = run_plainly(args)
-    if status is not None:
-        return status
-    from kidx.cli.group import run
-
-    return run(args)
+    _leave(status)
 
 
 def _mend_streams() -> None:
@@ -68,16 +57,11 @@ def complain(sentence: str) -> None:
         sys.stderr.write(f"kidx: {plain(sentence)}\n")
 
 
-def _leave(status: int, *, at_once: bool) -> None:
-    """End the process; `at_once` without taking apart what goes with it anyway: a tenth of a short run's time."""
+def _leave(status: int) -> None:
+    """End the process."""
     try:
         sys.stdout.flush()
     except OSError:
         # Python flushes again at exit and would complain; give it somewhere harmless to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if at_once:
-        with suppress(OSError):
-            sys.stderr.flush()
-        os._exit(status)
-    gc.freeze()  # the last collections need not walk what is dropped anyway
     sys.exit(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,6 @@ from kidx.cli.options import TakesNegativeNumbers, base_offset_option, dry_run_o
 from kidx.cli.values import Bytes
 from kidx.cli.writing import carry_out_steps, one_step
 from kidx.errors import UsageError
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.surgery.index_file import IndexFile

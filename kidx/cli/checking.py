@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -10,7 +11,6 @@ from kidx.cli.options import base_offset_option
 from kidx.cli.values import Rules
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
-from kidx.light_typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from kidx.checks.options import Options

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kidx.cli import options
 from kidx.cli.values import Bytes, Number
 from kidx.errors import UsageError
-from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b
@@ -67,18 +68,18 @@ def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | 
     if not plan:
         raise UsageError("kidx only plans a compaction, it never does one: say --plan")
     from kidx.cleaner.plan import CleanerOptions, Plan
-    from kidx.cli.compact_tables import now, record_table, segment_table
     from kidx.logdir.tree import Partition
     from kidx.lookup.partition import PartitionReader
+    from kidx.tables.compaction import now, record_table, segment_table
 
     made = Plan(PartitionReader(Partition(partition)), CleanerOptions(**config, now_ms=now(now_ms)))
     table = record_table(made) if records else segment_table(made)
     if form == "text" and not records:
-        from kidx.report.compact_screen import show
+        from kidx.report.screens.compaction import show
 
         show(table)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(table, form)
     return 0

@@ -29,8 +29,8 @@ def command(left: str, right: str, form: str, every: bool) -> int:
     """
     from kidx.checks.difference import compare
     from kidx.cli import complain
-    from kidx.report.differences import differences_table, render_differences
-    from kidx.report.findings import summary_of
+    from kidx.report.findings.differences import differences_table, render_differences
+    from kidx.report.findings.rows import summary_of
 
     compared = compare(left, right)
     for sentence in compared.checked.unread:
@@ -42,7 +42,7 @@ def command(left: str, right: str, form: str, every: bool) -> int:
     if form == "text":
         render_differences(compared.differences, compared.checked.coverage, every=every)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(differences_table(compared.differences, summary_of([], compared.checked.coverage, status)), form)
     return status

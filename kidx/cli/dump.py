@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kidx.cli import options
 from kidx.cli.dumping.options import kafka_options, log_options
 from kidx.cli.values import Number, OneOf
-from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b

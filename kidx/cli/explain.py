@@ -24,13 +24,13 @@ def command(rules: tuple[str, ...], form: str) -> None:
     A RULE is a code (KX110), a name (zero-tail) or the beginning of codes (KX1). Without one, all are listed.
     """
     from kidx.checks.catalogue import RULES, codes_of
-    from kidx.report.stories import render_rule_list, render_stories, stories_table
+    from kidx.report.findings.explain import render_rule_list, render_stories, stories_table
     from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
 
     every = RULES | ROCKETMQ_RULES
     chosen = [every[code] for code in sorted(codes_of(rules, every) if rules else every)]
     if form != "text":
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(stories_table(chosen), form)
     elif rules:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from kidx.errors import UsageError
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kidx.pipeline.scan import Scanned, Settings
@@ -48,12 +48,12 @@ def keep_results(settings: Settings, scanned: Scanned, status: int, report: str 
     if settings.out is None:
         return
     from kidx.pipeline.output import write_results
-    from kidx.report.findings import summary_of
+    from kidx.report.findings.rows import summary_of
 
     summary = summary_of(scanned.checked.findings, scanned.checked.coverage, status)
     store = write_results(settings.out, scanned, summary)
     if report:
-        from kidx.report.fleet_page import fleet_page
+        from kidx.report.screens.fleet_page import fleet_page
 
         page = fleet_page(scanned.fleet.tables, scanned.checked.findings, summary, scanned.inventory.bytes)
         store.write("report.html", page.encode("utf-8", "backslashreplace"))

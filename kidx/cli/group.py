@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from kidx import __version__
 from kidx.cli import exit_status
 from kidx.errors import meant
-from kidx.light_typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

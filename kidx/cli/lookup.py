@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,10 +18,9 @@ from kidx.cli.search_options import (
     targets_from_option,
 )
 from kidx.errors import UsageError
-from kidx.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kidx.report.table import Table
+    from kidx.tables.table import Table
 
 _EXAMPLES = """
 \b
@@ -64,11 +64,11 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     with ExitStack() as opened:
         table, status = _look_up(path, asked, iso, opened)
         if form == "text":
-            from kidx.report.lookup_screen import show
+            from kidx.report.screens.lookup import show
 
             show(table, iso=iso)
         else:
-            from kidx.report.render import render
+            from kidx.report.formats.render import render
 
             render(table, form, iso=iso)
     return status
@@ -80,11 +80,11 @@ def _look_up(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) -> 
 
     must_exist(path)
     if asked["offset"] is not None or asked["timestamp"] is not None:
-        from kidx.cli.lookup_log import look_up_log
+        from kidx.tables.log_lookups import look_up_log
 
         return look_up_log(path, **asked)
-    from kidx.cli.lookup_index import aborted_lookup, slot_lookup
     from kidx.logdir.names import LOG, index_format_of, parse_file_name
+    from kidx.tables.index_lookups import aborted_lookup, slot_lookup
 
     name = parse_file_name(path)
     if asked["kind"] is None and ((name and name.kind == LOG) or is_directory(path)):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import click
 
 from kidx.cli.color import wants_color as wants_color
 from kidx.cli.values import OFFSET
 from kidx.errors import UsageError
-from kidx.light_typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kidx.errors import CannotRead, UsageError
 from kidx.logdir.names import parse_file_name
-from kidx.report.pictures import html_page, picture_of
-from kidx.report.table import Table
+from kidx.report.screens.pictures import html_page, picture_of
+from kidx.tables.table import Table
 
 
 def draw(table: Table, svg: str | None, html: str | None) -> Table:

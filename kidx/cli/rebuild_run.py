@@ -1,4 +1,4 @@
-"""One run of `kidx rebuild`, from paths and options to the exit status; and its plain form, read without click."""
+"""One run of `kidx rebuild`, from paths and options to the exit status."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from kidx.cli import complain
-from kidx.cli.plain_form import PlainForm, jobs_of
 from kidx.cli.writing import Step, carry_out_steps
 from kidx.errors import KidxError, UsageError
-from kidx.forks import usual_jobs
+from kidx.execution import usual_jobs
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
-from kidx.light_numpy import light_numpy
-from kidx.logdir.tree import expand
 
 
 def rebuild_paths(
@@ -31,8 +28,7 @@ def rebuild_paths(
         raise UsageError("say where the indexes go: --output DIR, or --in-place (or --dry-run, which writes nothing)")
     failures: list[KidxError] = []
     sizes = (interval_bytes, max_index_size, jobs or usual_jobs())
-    with light_numpy():
-        status = carry_out_steps(_steps(paths, output, sizes, failures), form, dry_run)
+    status = carry_out_steps(_steps(paths, output, sizes, failures), form, dry_run)
     return max([status, *(e.exit_status for e in failures)])
 
 
@@ -62,21 +58,3 @@ def _steps(
             except KidxError as e:
                 complain(str(e))
                 failures.append(e)
-
-
-PLAIN = PlainForm(flags=("--in-place", "--dry-run"), values={"--output": lambda path: path, "--jobs": jobs_of})
-
-
-def run_plainly(words: list[str]) -> int | None:
-    """Run `kidx rebuild` with a command line of the plain form; None for one of another form."""
-    read = PLAIN.read(words)
-    if read is None:
-        return None
-    paths, given = read
-    return rebuild_paths(
-        expand(paths),
-        output=given.get("--output"),
-        in_place="--in-place" in given,
-        dry_run="--dry-run" in given,
-        jobs=given.get("--jobs"),
-    )

@@ -1,4 +1,4 @@
-"""One run of `kidx rocketmq verify`, from stores and options to the exit status; and its plain form, without click."""
+"""One run of `kidx rocketmq verify`, from stores and options to the exit status."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from kidx.cli import complain
 from kidx.cli.color import wants_color
-from kidx.cli.plain_form import PlainForm, jobs_of
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
-from kidx.forks import usual_jobs
-from kidx.light_numpy import light_numpy
+from kidx.execution import usual_jobs
 from kidx.rocketmq.catalogue import RULES
 from kidx.rocketmq.checks.making import Checked
 from kidx.rocketmq.open import layout_and_config
@@ -43,10 +41,9 @@ def verify_stores(
             whole.unread.append(str(e))
             whole.coverage.unreadable += 1
             continue
-        with light_numpy(not remote):  # what is sound asks for no more; pyarrow wants the whole
-            from kidx.rocketmq.checks.run import check_store
+        from kidx.rocketmq.checks.run import check_store
 
-            checked = check_store(layout, settings, crcs=not quick, rules=rules, jobs=jobs or usual_jobs())
+        checked = check_store(layout, settings, crcs=not quick, rules=rules, jobs=jobs or usual_jobs())
         whole.findings += checked.findings
         whole.coverage.add(checked.coverage)
         whole.unread += checked.unread
@@ -61,12 +58,3 @@ def verify_stores(
         form, whole, failing, status, roots, rules=RULES, color=wants_color(color), every=every, verbose=verbose
     )
     return status
-
-
-PLAIN = PlainForm(values={"--jobs": jobs_of})
-
-
-def run_plainly(words: list[str]) -> int | None:
-    """Run `kidx rocketmq verify` with a command line of the plain form; None for one of another form."""
-    read = PLAIN.read(words)
-    return None if read is None else verify_stores(read[0], jobs=read[1].get("--jobs"))

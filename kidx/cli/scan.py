@@ -95,7 +95,7 @@ def command(
     keep_results(settings, scanned, status, report)
     print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
     if form == "text":
-        from kidx.report.fleet_screen import render_fleet
+        from kidx.report.screens.fleet import render_fleet
 
         render_fleet(scanned.fleet.tables, sys.stdout)
     return status

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from kidx.cli.values import OFFSET, Bytes
-from kidx.light_typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 

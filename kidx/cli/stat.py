@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kidx.cli import options, search_options
 from kidx.cli.values import OneOf
-from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b
@@ -20,7 +21,7 @@ Examples:
 
 def known_fields() -> tuple[str, ...]:
     """Fields of a row."""
-    from kidx.cli.stat_table import FIELDS
+    from kidx.tables.stat import FIELDS
 
     return FIELDS
 
@@ -42,15 +43,15 @@ def command(paths: tuple[str, ...], from_file: str | None, form: str, iso: bool,
     PATH is an index, a directory (every index below it), a pattern, or `-` (with --kind). Only both ends of each file
     are read.
     """
-    from kidx.cli.stat_table import Stat
+    from kidx.tables.stat import Stat
 
     stat = Stat(options.paths_from(paths, from_file), **asked)
     if form == "text":
-        from kidx.report.stat_screen import show
+        from kidx.report.screens.stat import show
 
         show(stat.table(), single=stat.single, sorted_by=asked["sort"], iso=iso)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(stat.table(), form, iso=iso)
     return stat.status

@@ -50,10 +50,10 @@ def command(
     __share_group_state or __cluster_metadata: committed offsets, groups, transactions; topics, partitions, leaders,
     brokers, configurations, features, quotas. Aborted offset commits do not count, tombstones do.
     """
-    from kidx.cli.state_tables import difference_table, fact_table, moment_of
     from kidx.errors import UsageError
     from kidx.logdir.tree import Partition
     from kidx.state.replay import family_of, kinds_of, state_at
+    from kidx.tables.state import difference_table, fact_table, moment_of
 
     if at and diff:
         raise UsageError("--at and --diff are two questions; ask them one after the other")
@@ -68,11 +68,11 @@ def command(
     else:
         table = fact_table(partition, states[0], kinds)
     if form == "text":
-        from kidx.report.state_screen import show
+        from kidx.report.screens.state import show
 
         show(table, iso=iso)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(table, form, iso=iso)
     problems = list(dict.fromkeys(problem for state in states for problem in state.problems))

@@ -20,10 +20,10 @@ def refuse_other_forms(form: str) -> None:
 def print_suggestions(form: str, findings: Sequence[Finding]) -> None:
     """Print what mends the findings: as text, or as rows of kidx.suggestion.v1."""
     from kidx.checks.catalogue import RULES
-    from kidx.report.render import render
-    from kidx.report.suggestions import COLUMNS, render_suggestions
-    from kidx.report.table import Table
+    from kidx.report.findings.suggestions import COLUMNS, render_suggestions
+    from kidx.report.formats.render import render
     from kidx.surgery.advice import SCHEMA, suggest
+    from kidx.tables.table import Table
 
     suggestions = suggest(findings, RULES)
     if form == "text":

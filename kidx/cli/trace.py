@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kidx.cli import lab_options, options, search_options
 from kidx.cli.values import ANY_NUMBER, Bytes, Number
-from kidx.light_typing import Any
 
 _EXAMPLES = """
 \b
@@ -68,14 +69,14 @@ def command(form: str, color: str, svg: str | None, html: str | None, **asked: A
 
             table = draw(table, svg, html)
         if form != "text":
-            from kidx.report.render import render
+            from kidx.report.formats.render import render
 
             render(table, form)
         elif mode in ("resident", "observe", "simulate"):
-            from kidx.report import lab_screen
+            from kidx.report.screens import page_laboratory as lab_screen
 
             lab_screen.show(table)
         else:
-            from kidx.report import trace_screen
+            from kidx.report.screens import trace as trace_screen
 
             trace_screen.show(table, color=options.wants_color(color))

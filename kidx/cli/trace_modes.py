@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import open_evidence
-from kidx.light_typing import Any
-from kidx.report.table import Table
+from kidx.tables.table import Table
 
 MODES = ("grow", "resident", "observe", "simulate")
 _NEEDS_NO_FILE = ("grow", "simulate")
@@ -36,15 +36,16 @@ def table_of(mode: str, asked: dict[str, Any]) -> Iterator[Table]:
     """The mode's table, and its file open as long as the table is read."""
     path = asked.pop("path")
     if mode == "simulate":
-        from kidx.cli.trace_simulated import simulation_table
+        from kidx.tables.simulation import simulation_table
 
         yield simulation_table(**asked)
     elif path is None:
-        from kidx.cli.trace_tables import growth_table
+        from kidx.tables.trace import growth_table
 
         yield growth_table(None, **asked)
     else:
-        from kidx.cli import trace_observed, trace_tables
+        from kidx.tables import observation as trace_observed
+        from kidx.tables import trace as trace_tables
 
         tables: dict[str, Callable[..., Table]] = {
             "pages": trace_tables.trace_table,

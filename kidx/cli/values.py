@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kidx.errors import meant
-from kidx.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

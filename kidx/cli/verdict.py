@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from kidx.cli import exit_status
 from kidx.findings import SEVERITIES, Coverage, Finding, Rule
-from kidx.light_typing import Protocol
 
 
 class Checked(Protocol):
@@ -52,27 +52,27 @@ def print_verdict(
     rules = rules or _kafka_rules()
     findings, coverage, unread, out = checked.findings, checked.coverage, checked.unread, sys.stdout
     if form == "text":
-        from kidx.report.verdict import render_verdict
+        from kidx.report.findings.verdict import render_verdict
 
         what = asked[0] if len(asked) == 1 else f"{len(asked)} paths"
         render_verdict(findings, coverage, rules, out, what=what, color=color, every=every, verbose=verbose)
     elif form == "junit":
-        from kidx.report.junit import render_junit
+        from kidx.report.findings.junit import render_junit
 
         render_junit(findings, coverage, unread, failing, out)
     elif form == "sarif":
         from kidx import __version__
-        from kidx.report.findings import summary_of
-        from kidx.report.sarif import render_sarif
+        from kidx.report.findings.rows import summary_of
+        from kidx.report.findings.sarif import render_sarif
 
         summary = summary_of(findings, coverage, status)
         render_sarif(findings, rules, unread, summary, __version__, out)
     elif form == "github":
-        from kidx.report.github import render_github
+        from kidx.report.findings.github import render_github
 
         render_github(findings, coverage, rules, unread, out)
     else:
-        from kidx.report.findings import findings_table, summary_of
-        from kidx.report.render import render
+        from kidx.report.findings.rows import findings_table, summary_of
+        from kidx.report.formats.render import render
 
         render(findings_table(findings, summary_of(findings, coverage, status)), form)

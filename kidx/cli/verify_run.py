@@ -1,22 +1,19 @@
-"""One run of `kidx verify`, from paths and options to the exit status; and its plain form, read without click."""
+"""One run of `kidx verify`, from paths and options to the exit status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kidx.checks.options import DEEP, DEFAULT, Options
+from kidx.checks.options import Options
 from kidx.checks.run import check_all
 from kidx.checks.targets import targets_of
 from kidx.cli import complain
 from kidx.cli.color import wants_color
-from kidx.cli.plain_form import PlainForm, jobs_of
 from kidx.cli.progress import Progress
 from kidx.cli.verdict import print_verdict, status_of
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
-from kidx.forks import usual_jobs
-from kidx.light_numpy import light_numpy
-from kidx.logdir.tree import expand
+from kidx.execution import usual_jobs
 
 
 def verify_paths(
@@ -42,7 +39,7 @@ def verify_paths(
     remote = any(is_uri(path) for path in asked)
     if remote:
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; a fleet in a store is for `kidx scan`
-    with Progress("checked") as progress, light_numpy(not remote):
+    with Progress("checked") as progress:
         checked = check_all(targets_of(asked), options._replace(jobs=jobs or usual_jobs()), progress)
     for sentence in checked.unread:
         complain(sentence)
@@ -53,15 +50,3 @@ def verify_paths(
 
         print_suggestions(form, checked.findings)
     return status
-
-
-PLAIN = PlainForm(flags=("--deep",), values={"--jobs": jobs_of})
-
-
-def run_plainly(words: list[str]) -> int | None:
-    """Run `kidx verify` with a command line of the plain form; None for one of another form."""
-    read = PLAIN.read(words)
-    if read is None:
-        return None
-    paths, given = read
-    return verify_paths(expand(paths), Options(level=DEEP if "--deep" in given else DEFAULT), given.get("--jobs"))

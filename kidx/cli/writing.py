@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kidx.cli import complain, exit_status
 from kidx.errors import KidxError
-from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from kidx.surgery.diff import EntryChanges
@@ -39,7 +39,7 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
 
     The command's exit status: 3 where a step failed.
     """
-    from kidx.report import writes
+    from kidx.report.screens import writes
 
     failed: list[bool] = []
     if form == "text":
@@ -49,8 +49,8 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
                 changes = _entry_changes(step)
                 writes.change_lines(changes, len(changes))
     else:
-        from kidx.report.render import render
-        from kidx.report.table import Table
+        from kidx.report.formats.render import render
+        from kidx.tables.table import Table
 
         done = _outcomes(steps, dry_run, failed)
         if dry_run:

@@ -8,10 +8,10 @@ of bytes after it (int32); the magic byte, at byte 16, says which version follow
 from __future__ import annotations
 
 from struct import Struct
+from typing import NamedTuple
 
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.fields import Field, RecordFormat
-from kidx.light_typing import NamedTuple
 
 BATCH_HEADER = RecordFormat(
     "record batch header",

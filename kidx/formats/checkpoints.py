@@ -6,8 +6,9 @@ LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties (a Java propert
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from kidx.errors import WrongFormat
-from kidx.light_typing import Any, NamedTuple
 
 
 class PartitionOffset(NamedTuple):

@@ -8,8 +8,7 @@ VotersRecord (KIP-853), which kidx.formats.schemas has.
 from __future__ import annotations
 
 from struct import Struct
-
-from kidx.light_typing import Any, NamedTuple
+from typing import Any, NamedTuple
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(7)
 CONTROL_TYPE_NAMES = (

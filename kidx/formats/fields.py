@@ -11,8 +11,7 @@ from array import array
 from collections.abc import Collection
 from functools import cached_property
 from struct import Struct
-
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.fields import Field, RecordFormat, columns_of
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

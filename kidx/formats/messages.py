@@ -7,8 +7,8 @@ inside a version 1 wrapper are relative, the wrapper has the last one; KIP-32: t
 from __future__ import annotations
 
 from kidx.formats.batches import MESSAGE_V0, MESSAGE_V1, Batch, fault_at, parse_batch, wrap_long
+from kidx.formats.checksums import crc_holds
 from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, DamagedPayload, OutputFull, inflate
-from kidx.formats.crc import crc_holds
 from kidx.formats.records import COUNT, LIMIT, OFFSETS, PAYLOAD, RECORD, Damage, Decoded, Record
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
+from typing import NamedTuple
 
 from kidx.errors import WrongFormat
-from kidx.formats.crc import crc32c
+from kidx.formats.checksums import crc32c
 from kidx.formats.fields import Field, RecordFormat
-from kidx.light_typing import NamedTuple
 
 VERSION = 1
 _HEADER = Struct(">hIi")  # version, CRC-32C of what follows it, number of entries

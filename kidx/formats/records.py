@@ -7,10 +7,10 @@ whole logs kidx.segments.records decodes many batches at once and asks this deco
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.formats.batches import Batch, wrap_long
 from kidx.formats.compression import MAX_INFLATED_BYTES, DamagedPayload, OutputFull, inflate
-from kidx.light_typing import NamedTuple
 
 MAX_LISTED_RECORDS = 1 << 20  # of one batch as objects; a 1 MiB batch has at most 150,000 of the smallest
 _COPIED_BYTES = 4 << 20  # bytes are read faster than a view of them; beyond this, memory counts more

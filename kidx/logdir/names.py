@@ -6,10 +6,10 @@ Source: org.apache.kafka.storage.internals.log.LogFileUtils and UnifiedLog; tier
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
-from kidx.light_typing import NamedTuple
 
 LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
 PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"

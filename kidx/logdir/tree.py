@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, Evidence, absolute, exists, file_size, is_uri, list_directory, open_evidence
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import LOG, FileName, parse_file_name, parse_partition_name
 
 
@@ -149,7 +149,7 @@ def _remote_matches(uri: str) -> list[str]:
 
     if not glob.has_magic(uri):
         return [uri]
-    from kidx.remote import glob_remote
+    from kidx.evidence.remote import glob_remote
 
     return sorted(glob_remote(uri))
 

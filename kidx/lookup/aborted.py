@@ -6,10 +6,10 @@ Source: org.apache.kafka.storage.internals.log.TransactionIndex.collectAbortedTx
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from kidx.evidence import Evidence
 from kidx.formats.indexes import TRANSACTION_INDEX, extent_of
-from kidx.light_typing import NamedTuple
 
 
 class AbortedTransaction(NamedTuple):

@@ -6,11 +6,11 @@ Sources: org.apache.kafka.storage.internals.log.OffsetIndex (lookup, fetchUpperB
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, absolute_offset, decode, extent_of
-from kidx.light_typing import TYPE_CHECKING
 from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
 
 if TYPE_CHECKING:

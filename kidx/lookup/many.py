@@ -7,10 +7,10 @@ may end anywhere, and only the plain one says where.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kidx.lookup.search import STANDARD, WARM
 from kidx.pages.geometry import PAGE_BYTES
 from kidx.pages.paths import PagePaths

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kidx.evidence import Evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset, extent_of
-from kidx.light_typing import NamedTuple
 from kidx.lookup.search import first_warm_slot
 from kidx.pages.geometry import PAGE_BYTES
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, read_file
 from kidx.formats.batches import Batch
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.segment import FoundTime, SegmentReader
 from kidx.lookup.transactions import is_aborted, open_transactions

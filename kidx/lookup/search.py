@@ -8,8 +8,7 @@ which order, decides what pages a look-up touches. No numpy here: a look-up has 
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
 
 WARM, STANDARD = "warm", "standard"
 KEY, VALUE = "key", "value"

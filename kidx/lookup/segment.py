@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from kidx.errors import LimitExceeded
 from kidx.evidence import Evidence, exists
 from kidx.formats.batches import HEADER_BYTES, Batch
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.formats.records import Record
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, SEGMENT_SUFFIX, TIME, FileName
 from kidx.logdir.tree import DataFile, Segment
 from kidx.lookup.index import NO_TIMESTAMP, IndexReader

@@ -9,9 +9,9 @@ middles move: KAFKA-6432.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kidx.errors import UsageError
-from kidx.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kidx.lookup.lockstep import pages_in_order, probed_slots
 from kidx.lookup.workload import Workload
 from kidx.pages.cache import PageCache

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
 from kidx.pages.geometry import PAGE_BYTES, pages_touched

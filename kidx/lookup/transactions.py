@@ -7,11 +7,11 @@ and UnifiedLog.collectAbortedTransactions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.batches import Batch
-from kidx.light_typing import TYPE_CHECKING
 from kidx.logdir.names import PRODUCER_SNAPSHOT, TRANSACTION
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.aborted import collect_aborted, read_transactions

@@ -17,9 +17,9 @@ back as far again. `#` starts a comment.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kidx.errors import UsageError
-from kidx.light_typing import NamedTuple
 
 
 class Reader(NamedTuple):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Protocol
 
 from kidx.errors import UsageError
-from kidx.light_typing import Protocol
 
 POLICIES = ("lru", "two-list")
 

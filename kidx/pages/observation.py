@@ -15,11 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Evidence
-from kidx.light_typing import NamedTuple
-from kidx.page_cache import mincore
+from kidx.evidence.page_cache import mincore
 from kidx.pages.residency import cached_pages
 
 _TMPFS_MAGICS = {0x01021994: "tmpfs", 0x858458F6: "ramfs"}

@@ -7,9 +7,10 @@ touched, it touches no other: so there are about as many different paths as page
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from kidx.light_typing import TYPE_CHECKING
 from kidx.pages.geometry import PAGE_BYTES, pages_of_bytes, pages_of_slot
 
 if TYPE_CHECKING:

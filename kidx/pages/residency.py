@@ -8,10 +8,10 @@ unknown here, never a guess. cachestat(2), Linux 6.5, counts pages.
 from __future__ import annotations
 
 import ctypes
+from typing import NamedTuple
 
 from kidx.evidence import Evidence
-from kidx.light_typing import NamedTuple
-from kidx.page_cache import PAGE_BYTES, may_know, mincore
+from kidx.evidence.page_cache import PAGE_BYTES, may_know, mincore
 
 _SYS_CACHESTAT = 451  # the same on every architecture
 

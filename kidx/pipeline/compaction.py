@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,7 +22,6 @@ from kidx.cleaner.plan import CleanerOptions, Pass
 from kidx.cleaner.retention import DROPPED
 from kidx.errors import KidxError
 from kidx.evidence import absolute
-from kidx.light_typing import TYPE_CHECKING
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
 from kidx.pipeline.inventory import Unit, pack

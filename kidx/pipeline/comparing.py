@@ -6,12 +6,12 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kidx.errors import KidxError
 from kidx.evidence import absolute, read_file
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.pipeline.fleet import FleetRow
 from kidx.pipeline.inventory import place_of
 from kidx.pipeline.replicas import BucketSum, Divergence, Suspicion, find_divergence, suspicion

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import parse_control
 from kidx.formats.records import Damage
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decoder_of
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.pipeline.pieces import Piece
 from kidx.segments.in_order import Content, records_in_order
 from kidx.segments.record_blocks import RecordDecoder

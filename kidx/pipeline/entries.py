@@ -11,12 +11,12 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from kidx.errors import KidxError
 from kidx.evidence import absolute
-from kidx.light_typing import TYPE_CHECKING
 from kidx.pipeline.filters import Conditions
 from kidx.pipeline.inventory import Unit
 from kidx.pipeline.pieces import Piece, find_pieces, packed

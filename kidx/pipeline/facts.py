@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.checks.surroundings import is_tiered
 from kidx.errors import KidxError
 from kidx.formats.indexes import IndexFormat
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, TIME
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.index import IndexReader

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from kidx.errors import UsageError
-from kidx.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np

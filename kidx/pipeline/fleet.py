@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kidx.checks.catalogue import RULES
 from kidx.findings import ERROR, NOTE, WARNING, Finding
-from kidx.light_typing import Any
 from kidx.pages.geometry import PAGE_BYTES
 from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.fleet_compaction import compaction_tables

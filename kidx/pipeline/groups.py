@@ -7,10 +7,10 @@ committed (kidx.state). Both are few rows, so the driver puts them together.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kidx.errors import KidxError
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, GROUP
-from kidx.light_typing import NamedTuple
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
 from kidx.pipeline.inventory import Place

@@ -14,7 +14,7 @@ from kidx.checks.targets import Target, targets_of
 from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
 from kidx.logdir.names import parse_file_name, parse_partition_name
-from kidx.pipeline.above import LogDirs
+from kidx.pipeline.log_dir_state import LogDirs
 
 COST_PER_FILE_BYTES = 64 << 10  # opening and decoding a small file costs about as much as reading this many bytes
 

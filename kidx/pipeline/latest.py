@@ -5,11 +5,12 @@ A cleaner's map knows keys by their digests alone, and so does this one: no key 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
 from kidx.cleaner.digests import digest_named
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy.typing as npt

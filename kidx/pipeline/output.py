@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.pipeline.fleet import as_objects
 from kidx.pipeline.results import FINDINGS, finding_row
 from kidx.pipeline.store import Store

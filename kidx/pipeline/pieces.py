@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kidx.checks.surroundings import is_tiered
 from kidx.checks.targets import Target, targets_of
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Evidence, list_directory
 from kidx.formats.batches import fault_at
-from kidx.formats.crc import crc_holds
+from kidx.formats.checksums import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, decode, extent_of
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import LOG, OFFSET
 from kidx.logdir.tree import Partition, Segment
 from kidx.pipeline.filters import Conditions

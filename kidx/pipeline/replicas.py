@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import KidxError
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import LOG
 from kidx.logdir.tree import Partition
 from kidx.segments.scan import scan

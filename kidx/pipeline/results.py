@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
 from kidx.findings import Coverage, Finding, Skipped
-from kidx.light_typing import Any
 from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.groups import Commit, Contents
 from kidx.pipeline.replicas import BucketSum

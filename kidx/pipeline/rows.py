@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,7 +13,6 @@ from kidx.checks.targets import Target
 from kidx.evidence import Evidence, open_evidence
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.indexes import decode, extent_of
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.logdir.names import INDEX_OF_KIND
 from kidx.logdir.tree import Partition
 from kidx.pipeline.decoded import decoded_columns

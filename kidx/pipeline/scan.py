@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kidx.checks.account import Checked
 from kidx.checks.options import Options
 from kidx.checks.run import add, finish, unreadable
-from kidx.light_typing import TYPE_CHECKING
 from kidx.pipeline.compaction import judge_compaction
 from kidx.pipeline.comparing import compare_replicas
 from kidx.pipeline.entries import write_entries

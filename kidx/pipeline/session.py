@@ -17,9 +17,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kidx.errors import CannotRead, KidxError, MissingExtra
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.pipeline.java import choose_java_home
 from kidx.pipeline.masters import check_master, is_local, on_loopback
 from kidx.pipeline.shipping import ship

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import kidx
-from kidx.light_typing import TYPE_CHECKING
 from kidx.pipeline.masters import is_local
 
 if TYPE_CHECKING:

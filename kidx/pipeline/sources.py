@@ -18,13 +18,13 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kidx.errors import KidxError, UsageError
 from kidx.evidence import absolute
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.logdir.tree import expand
 from kidx.pipeline.filters import Conditions, conditions_from, take
 from kidx.pipeline.pieces import Piece, find_pieces, packed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -11,7 +12,6 @@ import pyarrow.parquet as pq
 
 from kidx.errors import KidxError, Refused
 from kidx.evidence import absolute, is_uri
-from kidx.light_typing import Any
 
 
 class Store:
@@ -20,7 +20,7 @@ class Store:
     def __init__(self, root: str) -> None:
         self.root = absolute(root)
         if is_uri(root):
-            from kidx.remote import locate
+            from kidx.evidence.remote import locate
 
             self._fs, self._base = locate(self.root)
         else:

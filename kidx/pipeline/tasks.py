@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,7 +18,6 @@ from kidx.checks.run import unreadable
 from kidx.checks.targets import Target
 from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
-from kidx.light_typing import Any
 from kidx.logdir.tree import Partition
 from kidx.pipeline.facts import segment_facts
 from kidx.pipeline.groups import contents_of

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kidx.checks.options import Options
 from kidx.errors import CannotRead
-from kidx.light_typing import TYPE_CHECKING, Any
 from kidx.pipeline.inventory import Unit, pack
 from kidx.pipeline.results import RESULT, Row, to_row
 from kidx.pipeline.tasks import TASK, CheckUnits, not_checked, task_row

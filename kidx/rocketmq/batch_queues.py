@@ -5,7 +5,8 @@ Source: org.apache.rocketmq.store.queue.BatchConsumeQueue of 5.5.1.
 
 from __future__ import annotations
 
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
+
 from kidx.rocketmq.files import MappedFile, MappedFiles, OpenFiles
 from kidx.rocketmq.formats import BATCH_UNIT, leading_batch_units
 from kidx.rocketmq.layout import StoreFile

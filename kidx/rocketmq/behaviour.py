@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kidx.errors import UsageError
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.layout import Layout
 
 CLASSIC, CURRENT = "classic", "current"

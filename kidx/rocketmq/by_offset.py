@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kidx.light_typing import Any
+from typing import Any
+
 from kidx.pages.geometry import pages_of_bytes
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.java import JavaThrows

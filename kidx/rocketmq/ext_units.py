@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.formats import EXT_HEAD
 
 END_MARK = -1  # ConsumeQueueExt: an i16 that says the rest of the file is filler

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
 
 _CHUNK_BYTES = 1 << 18
 

@@ -6,8 +6,8 @@ Source: org.apache.rocketmq.store.index.IndexFile and IndexHeader.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
 from kidx.rocketmq.java import divide, index_hash

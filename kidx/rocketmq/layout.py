@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, list_directory
-from kidx.light_typing import NamedTuple
 
 NAME_DIGITS = 20
 

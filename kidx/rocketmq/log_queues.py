@@ -7,8 +7,8 @@ as far as the broker had dispatched. Searches are those of org.apache.rocketmq.s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.commit_log import CommitLog, walk
 from kidx.rocketmq.messages import Message
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.java import JavaThrows
 from kidx.rocketmq.store import DoesNotLoad, Queue, Store

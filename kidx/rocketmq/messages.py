@@ -6,8 +6,8 @@ import struct
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.formats import (
     BORN_V6,
     MAGIC_BLANK,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from kidx.errors import UsageError
 from kidx.evidence import read_file
-from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.config import StoreConfig, read_config
 from kidx.rocketmq.layout import Layout, read_layout
 

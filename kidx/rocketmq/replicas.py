@@ -6,8 +6,8 @@ HAService sends the commit log as it is, so whatever differs before the slave's 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from kidx.light_typing import NamedTuple
 from kidx.rocketmq.files import MappedFile
 from kidx.rocketmq.messages import Message, decode
 from kidx.rocketmq.store import Store

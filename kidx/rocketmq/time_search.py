@@ -6,7 +6,8 @@ binarySearchInQueueByTime and getConsumeQueueMappedFileByTime of 5.5.1; BatchCon
 
 from __future__ import annotations
 
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
+
 from kidx.rocketmq.batch_queues import WIDTH as BATCH_WIDTH
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.commit_log import CommitLog

@@ -9,8 +9,8 @@ found one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from kidx.light_typing import Any
 from kidx.pages.geometry import pages_of_bytes
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.commit_log import SYS_FLAG_AT

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kidx.evidence import Evidence
+from kidx.execution import keep_freed_memory
 from kidx.formats.batches import CRC_START, HEADER_BYTES
-from kidx.formats.crc import crc32c
-from kidx.light_numpy import keep_freed_blocks
-from kidx.light_typing import TYPE_CHECKING
+from kidx.formats.checksums import crc32c
 from kidx.segments.crc_chain import CrcChain, header_rows
-from kidx.segments.lanes import boundaries
+from kidx.segments.parallel_walk import boundaries
 from kidx.segments.windows import Window
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Block:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        keep_freed_blocks(evidence.size)
+        keep_freed_memory(evidence.size)
         self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)

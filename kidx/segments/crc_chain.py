@@ -10,11 +10,12 @@ cancel each other with a chance of 2^-32. On a mismatch the caller asks batch by
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kidx.formats.batches import BATCH_HEADER, CRC_START
-from kidx.formats.crc import crc32c
-from kidx.light_typing import TYPE_CHECKING
+from kidx.formats.checksums import crc32c
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.varints import VALUE_AND_SIZE, Bytes, ints, longs
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.records import Damage
-from kidx.light_typing import NamedTuple
 from kidx.segments.record_blocks import RecordBlock, RecordDecoder
 from kidx.segments.records import read_records
 from kidx.segments.windows import Window

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from kidx.formats.batches import HEADER_BYTES, Batch, wrap_long
 from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, ZSTD, DamagedPayload, OutputFull, inflate_into
 from kidx.formats.messages import decode_message
 from kidx.formats.records import LIMIT, SMALLEST_RECORD, Damage, Record, RecordReader
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.fields import Fields, decode_fields
 from kidx.segments.record_starts import record_starts
 from kidx.segments.varints import SLACK_BYTES, Bytes

@@ -6,9 +6,10 @@ each a step; where only few batches are left, plain Python hops are cheaper than
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.varints import STEP, Bytes, long_ints, steps
 
 if TYPE_CHECKING:

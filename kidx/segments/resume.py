@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import BATCH_HEADER, HEADER_BYTES, OVERHEAD_BYTES
-from kidx.light_typing import TYPE_CHECKING
 from kidx.segments.scan import scan
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import (
@@ -16,8 +17,7 @@ from kidx.formats.batches import (
     fault_at,
     parse_batch,
 )
-from kidx.formats.crc import crc32c
-from kidx.light_typing import TYPE_CHECKING
+from kidx.formats.checksums import crc32c
 from kidx.segments.walk import END, Ending, ending_of
 from kidx.segments.windows import Window
 

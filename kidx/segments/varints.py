@@ -7,9 +7,9 @@ take an eight-byte word, in which the lowest byte without its top bit set is the
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from kidx.light_typing import TYPE_CHECKING
+import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt

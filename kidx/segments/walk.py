@@ -6,10 +6,10 @@ Source: org.apache.kafka.common.record.FileLogInputStream, which also reads head
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import HEADER_BYTES, OVERHEAD_BYTES, Batch, fault_at, parse_batch
-from kidx.light_typing import NamedTuple
 
 END, TORN, PREALLOCATED, NO_BATCH = "end", "torn", "preallocated", "no_batch"
 _CHUNK_BYTES = 16 << 10

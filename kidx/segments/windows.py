@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kidx.formats.batches import (
     BATCH_HEADER,
@@ -15,7 +16,6 @@ from kidx.formats.batches import (
     Batch,
 )
 from kidx.formats.fields import columns_of
-from kidx.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,10 +7,10 @@ and BrokerRegistration. Records between BeginTransaction and AbortTransaction do
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kidx.formats.records import Record
 from kidx.formats.schemas.topics import METADATA, decoder_of
-from kidx.light_typing import Any
 from kidx.state.facts import Fact, Facts
 
 Data = dict[str, Any]

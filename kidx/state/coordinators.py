@@ -8,13 +8,13 @@ applies those that are newer than what is there, ABORT forgets them.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from kidx.formats.batches import Batch
 from kidx.formats.control import ABORT, COMMIT
 from kidx.formats.records import Record
 from kidx.formats.schemas.model import messages
 from kidx.formats.schemas.topics import TRANSACTION, decoder_of
-from kidx.light_typing import Any
 from kidx.state.facts import Fact, Facts
 
 _KINDS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kidx.light_typing import Any, NamedTuple
+from typing import Any, NamedTuple
 
 _Identity = tuple[Any, ...]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import must_exist, open_evidence
@@ -12,7 +13,6 @@ from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
 from kidx.formats.records import Record
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, METADATA, REMOTE
-from kidx.light_typing import NamedTuple, Protocol
 from kidx.logdir.names import LOG, METADATA_SNAPSHOT
 from kidx.logdir.tree import Partition
 from kidx.segments.records import read_records

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from kidx.errors import KidxError
 from kidx.evidence import file_size, is_uri
 from kidx.findings import Finding, Rule
-from kidx.light_typing import NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
 

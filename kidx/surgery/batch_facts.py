@@ -5,14 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from mmap import mmap
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.forks import forked
+from kidx.execution import forked
 from kidx.formats.batches import NO_TIMESTAMP, SMALLEST_ENTRY
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.resume import parts
 from kidx.segments.scan import scan, spare_page_cache
 from kidx.segments.walk import END

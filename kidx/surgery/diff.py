@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.indexes import decode
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.surgery.index_file import IndexFile
 
 if TYPE_CHECKING:

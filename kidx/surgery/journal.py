@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any, NamedTuple
 
 from kidx import __version__
 from kidx.errors import CannotRead
 from kidx.evidence import read_file
-from kidx.light_typing import Any, NamedTuple
 
 WORKPLACE = ".kidx"
 JOURNAL = "journal.jsonl"

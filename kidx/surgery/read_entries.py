@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kidx.errors import UsageError
-from kidx.light_typing import Any
 from kidx.surgery.append import FIELDS
 from kidx.surgery.index_file import IndexFile
 

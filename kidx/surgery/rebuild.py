@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
 from kidx.evidence import must_exist, open_evidence, read_file
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES, OFFSET_INDEX, TIME_INDEX, decode
 from kidx.formats.producer_snapshot import parse_snapshot
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
 from kidx.logdir.tree import Partition, Segment, partitions_below
 from kidx.segments.scan import scan

@@ -7,11 +7,11 @@ ProducerStateManager (lastStableOffset, completeTxn).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.batches import CONTROL_BIT, TRANSACTIONAL_BIT
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.formats.indexes import TRANSACTION_INDEX
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.segments.records import read_records
 
 if TYPE_CHECKING:

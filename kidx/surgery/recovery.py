@@ -7,11 +7,11 @@ log at the first batch that is not valid; kidx ends there and says so.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.surgery.batch_facts import BatchFacts
 from kidx.surgery.recovered_transactions import RecoveredTransactions
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from typing import NamedTuple
 
 from kidx.errors import Refused
 from kidx.evidence import open_evidence
-from kidx.light_typing import NamedTuple
 from kidx.surgery import journal
 from kidx.surgery.broker import broker_kept_out
 from kidx.surgery.journal import State

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kidx.findings import WARNING
-from kidx.formats.crc import crc32c
+from kidx.formats.checksums import crc32c
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from tests.building import batch, message, record, wrapper
 from tests.checks.conftest import check, grave, rules

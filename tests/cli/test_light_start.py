@@ -58,7 +58,7 @@ def test_a_lookup_imports_only_the_rooms_that_it_uses() -> None:
     rooms = {name for name in imported("lookup", f"{PAGES}.index", 5) if name.startswith("kidx.")}
     unused = ("kidx.checks", "kidx.surgery", "kidx.cleaner", "kidx.rocketmq", "kidx.pipeline", "kidx.segments")
     assert not [room for room in rooms if room.startswith(unused)]
-    assert "kidx.logdir.tree" not in rooms and "kidx.report.render" not in rooms
+    assert "kidx.logdir.tree" not in rooms and "kidx.report.formats.render" not in rooms
 
 
 def test_json_is_imported_when_asked_for() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kidx.formats.batches import BATCH_HEADER, HEADER_BYTES, Batch, fault_at, parse_batch, wrap_long
-from kidx.formats.crc import crc_holds
+from kidx.formats.checksums import crc_holds
 from tests.building import batch, message, record
 
 

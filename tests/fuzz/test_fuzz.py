@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kidx.evidence import from_bytes
-from kidx.formats.crc import crc_holds
+from kidx.formats.checksums import crc_holds
 from kidx.formats.producer_snapshot import parse_snapshot
 from kidx.logdir.names import INDEX_OF_KIND, LOG, PRODUCER_SNAPSHOT
 from kidx.segments.walk import walk

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.cli.dumping.jackson import compact_json
+from kidx.compat.dump_log_segments.jackson import compact_json
 from kidx.formats.schemas.model import Message, messages
 from kidx.formats.schemas.reader import JACKSON, read_message
 from tests.formats.message_model import encode, random_value

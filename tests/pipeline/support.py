@@ -38,7 +38,7 @@ def other_crc(path: Path, batch: int) -> int:
 
 def in_the_future(path: Path, timestamp: int) -> None:
     """Give a log's first batch another largest timestamp, with the CRC that goes with it."""
-    from kidx.formats.crc import crc32c
+    from kidx.formats.checksums import crc32c
 
     data = bytearray(path.read_bytes())
     data[35:43] = timestamp.to_bytes(8, "big")

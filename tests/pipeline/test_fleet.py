@@ -14,8 +14,8 @@ from kidx.pipeline.fleet import TABLES, as_objects, fleet_of
 from kidx.pipeline.groups import Commit, Contents, stranded_groups
 from kidx.pipeline.inventory import Place
 from kidx.pipeline.replicas import bucket_sums
-from kidx.report.fleet_page import fleet_page
-from kidx.report.fleet_screen import render_fleet
+from kidx.report.screens.fleet import render_fleet
+from kidx.report.screens.fleet_page import fleet_page
 from tests.pipeline.support import SET
 
 NOW = 1_800_000_000_000

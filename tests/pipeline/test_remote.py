@@ -25,7 +25,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_EC2_METADAT
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    from kidx.remote import _file_system
+    from kidx.evidence.remote import _file_system
 
     writable(SET / "fleet", tmp_path / "stores" / "fleet")
     with serve(tmp_path / "stores") as endpoint:
@@ -58,9 +58,9 @@ def test_bytes_sizes_and_listings_are_those_of_the_files(bucket: Path) -> None:
 
 
 def test_reads_across_blocks(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import kidx.remote
+    import kidx.evidence.remote
 
-    monkeypatch.setattr(kidx.remote, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(kidx.evidence.remote, "_BLOCK_BYTES", 64)
     log = sorted((bucket / "broker-1" / "orders-0").glob("*.log"))[0]
     data = log.read_bytes()
     with open_evidence(f"s3://fleet/broker-1/orders-0/{log.name}") as evidence:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from kidx.errors import UsageError
-from kidx.report.digits import Maybe
-from kidx.report.printer import Printer
-from kidx.report.render import FORMATS, render
-from kidx.report.table import BOOL, TEXT, ArrayTable, Column, Table
+from kidx.report.formats.printer import Printer
+from kidx.report.formats.render import FORMATS, render
+from kidx.tables.table import BOOL, TEXT, ArrayTable, Column, Table
+from kidx.text.integer_text import Maybe
 
 COLUMNS = (
     Column("slot"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kidx.report.page_map import WIDTH, PageMap, in_words, page_list
+from kidx.report.screens.page_map import WIDTH, PageMap, in_words, page_list
 
 
 def test_marks_get_heavier_with_the_share_of_lookups() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.report.render import FORMATS, iso_time, render
-from kidx.report.table import BOOL, BYTES, TEXT, TIMESTAMP, TREE, Column, Table
+from kidx.report.formats.render import FORMATS, iso_time, render
+from kidx.tables.table import BOOL, BYTES, TEXT, TIMESTAMP, TREE, Column, Table
 
 COLUMNS = (
     Column("slot"),

@@ -9,16 +9,16 @@ from struct import pack
 
 import pytest
 
-from kidx.cli.state_tables import difference_table, fact_table
 from kidx.formats.batches import Batch, parse_batch
 from kidx.formats.records import Record
 from kidx.formats.schemas.model import messages
 from kidx.formats.schemas.topics import GROUP, METADATA, SHARE, TRANSACTION
-from kidx.report.state_screen import show
+from kidx.report.screens.state import show
 from kidx.state.cluster import ClusterState
 from kidx.state.coordinators import CoordinatorState
 from kidx.state.facts import Facts
 from kidx.state.replay import State
+from kidx.tables.state import difference_table, fact_table
 from tests.building import batch
 from tests.formats.message_model import encode, random_value, varint
 

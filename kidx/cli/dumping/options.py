@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from kidx.cli.decoders import DECODERS, topic_family
 from kidx.cli.values import ANY_NUMBER, Bytes
-from kidx.light_typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 

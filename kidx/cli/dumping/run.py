@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from kidx.cli import complain, exit_status
-from kidx.cli.dumping.indexes import IndexReader, index_table
-from kidx.cli.dumping.inputs import Input, inputs_of
-from kidx.cli.dumping.kafka import KAFKA_KINDS, KafkaDump, KafkaOptions
-from kidx.cli.dumping.selection import Selection, parse_bound
-from kidx.cli.plain_form import PlainForm
+from kidx.compat.dump_log_segments.dump import KAFKA_KINDS, KafkaDump, KafkaOptions
 from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import Evidence, must_exist, open_evidence
-from kidx.light_numpy import light_numpy
-from kidx.light_typing import Any, NamedTuple
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, base_offset_of
 from kidx.logdir.tree import expand
-from kidx.report.printer import Printer
+from kidx.report.formats.printer import Printer
+from kidx.tables.index_entries import IndexReader, index_table
+from kidx.tables.inputs import Input, inputs_of
+from kidx.tables.selection import Selection, parse_bound
 
 _LOGS = (LOG, METADATA_SNAPSHOT)
 _TEXT_FILES = ("leader_epochs", "offset_checkpoint", "meta_properties", "partition_metadata", "quorum_state")
 _ROW_KINDS = dict.fromkeys(_LOGS, LOG) | dict.fromkeys(_TEXT_FILES[2:], "property")  # kinds whose rows are alike
 KINDS = (*INDEX_OF_KIND, *_LOGS, PRODUCER_SNAPSHOT, *_TEXT_FILES)
-
-
-FORMS = ("kafka", "text", "json", "jsonl", "csv")
-PLAIN = PlainForm(values={"--format": lambda form: form if form in FORMS else None})
 
 
 def dump_all(paths: Iterable[str], form: str, kind: str | None = None, **asked: Any) -> int:
@@ -42,12 +36,6 @@ def dump_all(paths: Iterable[str], form: str, kind: str | None = None, **asked: 
             complain(str(e))
             worst = max(worst, e.exit_status)
     return max(worst, dump.close())
-
-
-def run_plainly(words: list[str]) -> int | None:
-    """Run `kidx dump` with a command line of the plain form; None for one of another form."""
-    read = PLAIN.read(words)
-    return None if read is None else dump_all(read[0], read[1].get("--format", "text"))
 
 
 class LogOptions(NamedTuple):
@@ -140,8 +128,7 @@ class Dump:
         index_format = INDEX_OF_KIND[file.kind]
         base_offset = base_offset_of(file.path, self.base_offset) if index_format.relative else 0
         reader = IndexReader(evidence, index_format, base_offset)
-        with light_numpy(not reader.small):
-            self.printer.print(index_table(reader, self.selection, hexed=self.hexed, constants=constants))
+        self.printer.print(index_table(reader, self.selection, hexed=self.hexed, constants=constants))
         entries, zeros, torn = reader.extent
         if zeros:
             self._say(f"{file.path}: {zeros} bytes of zeros after its {entries} entries: preallocated, no entries")
@@ -151,18 +138,18 @@ class Dump:
             self._say(f"{file.path}: {ends} no whole entry (torn): {rest}")
 
     def _log(self, evidence: Evidence, constants: dict[str, str]) -> None:
-        from kidx.cli.dumping.logs import LogReader, batch_table
+        from kidx.tables.batches import LogReader, batch_table
 
         reader, logs = LogReader(evidence), self.logs
         if logs.decode or logs.topic_family is not None:
-            from kidx.cli.dumping.decoded import DecodedTable, family_of
+            from kidx.tables.decoded_records import DecodedTable, family_of
 
             decoded = DecodedTable(reader, self.selection, family_of(evidence.path, logs.topic_family))
             brief = self.form in ("text", "table")
             self.printer.print(decoded.table(constants, brief=brief), reader.summary)
             self.status = max(self.status, decoded.status)
         elif logs.records or logs.key is not None:
-            from kidx.cli.dumping.records import RecordTable
+            from kidx.tables.records import RecordTable
 
             shown = "redact" if logs.redact else logs.show or ("text" if self.form in ("text", "table") else "hex")
             key = None if logs.key is None else os.fsencode(logs.key)
@@ -177,7 +164,7 @@ class Dump:
             self._say(complaint)
 
     def _state(self, file: Input, evidence: Evidence, constants: dict[str, str]) -> None:
-        from kidx.cli.dumping.state_files import producer_table, text_table
+        from kidx.tables.state_files import producer_table, text_table
 
         if file.kind == PRODUCER_SNAPSHOT:
             table, said = producer_table(evidence, self.selection, hexed=self.hexed, constants=constants)

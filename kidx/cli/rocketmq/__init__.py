@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import click
 
 from kidx.cli.group import LazyGroup
-from kidx.light_typing import ClassVar
 
 
 class RocketmqGroup(LazyGroup):

@@ -38,8 +38,8 @@ def command(
     """
     from kidx.cli import exit_status
     from kidx.errors import UsageError
-    from kidx.report.table import BOOL, TEXT, TREE, Column, Table
     from kidx.rocketmq.replicas import Difference, compare, queue_differences
+    from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
 
     if commit_log:
         raise UsageError("diff reads two stores, so --commit-log does not say whose it is")
@@ -65,11 +65,11 @@ def command(
     columns = [Column(name, kind) for name, kind in kinds.items()]
     table = Table("kidx.difference.v1", columns, found, summary)
     if form == "text":
-        from kidx.report.rocketmq_screen import show_replicas
+        from kidx.report.screens.rocketmq import show_replicas
 
         show_replicas(table)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(table, form)
     return status

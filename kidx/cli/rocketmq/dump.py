@@ -44,12 +44,12 @@ def command(
     Every whole entry is shown as stored, up to a zero tail; judging is verify's work.
     """
     from kidx.cli import complain, exit_status
-    from kidx.cli.rocketmq.dump_messages import screen_table
-    from kidx.cli.rocketmq.dump_tables import table_of
     from kidx.errors import CannotRead, KidxError
-    from kidx.report.printer import Printer
+    from kidx.report.formats.printer import Printer
     from kidx.rocketmq.config import read_config
     from kidx.rocketmq.kinds import MESSAGES, files_of
+    from kidx.tables.rocketmq.files import table_of
+    from kidx.tables.rocketmq.messages import screen_table
 
     settings, given = read_config(config), paths_from(paths, from_file)
     files = [found for path in given for found in files_of(path, kind)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
 from kidx.cli.values import ANY_MS, OFFSET, Number
-from kidx.light_typing import Any
 
 
 @click.command(
@@ -71,10 +72,10 @@ def command(
 ) -> int:
     """Ask STORE for TOPIC's queue QUEUE: by --time, by --offset, or TOPIC without a queue by --key."""
     from kidx.cli import complain, exit_status
-    from kidx.cli.rocketmq.lookup_tables import key_table, offset_table, time_table
     from kidx.errors import UsageError, meant
     from kidx.rocketmq.kinds import RocksDbQueues
     from kidx.rocketmq.log_queues import NOTE
+    from kidx.tables.rocketmq.lookups import key_table, offset_table, time_table
 
     if sum(map(bool, (times, offsets, keys))) != 1:
         raise UsageError("ask one kind of question: --time, --offset or --key")
@@ -100,11 +101,11 @@ def command(
             )
         table = time_table(store, topic, queue or 0, times, asked["boundary"], asked["trace_pages"], failed)
     if form == "text" and times and asked["trace_pages"] and not store.layout.rocksdb:
-        from kidx.report.rocketmq_screen import show_search
+        from kidx.report.screens.rocketmq import show_search
 
         show_search(table)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(table, form, iso=iso)
     for sentence in failed:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kidx.cli.values import Bytes
-from kidx.light_typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from kidx.rocketmq.store import Store

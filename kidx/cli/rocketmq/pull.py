@@ -50,10 +50,10 @@ def command(
     """Pull from TOPIC's queue QUEUE of STORE, and say whether the broker would send the next pull to a slave."""
     from kidx.cli import complain, exit_status
     from kidx.errors import UsageError
-    from kidx.report.table import BOOL, INT, TEXT, Column, Table
     from kidx.rocketmq.java import JavaThrows
     from kidx.rocketmq.log_queues import NOTE
     from kidx.rocketmq.pull import Pull, pull
+    from kidx.tables.table import BOOL, INT, TEXT, Column, Table
 
     if (memory is None) == (physical_memory is None):
         raise UsageError("the slave is suggested by memory: give either --memory or --physical-memory, in bytes")
@@ -77,11 +77,11 @@ def command(
     row = [topic, queue, offset, *values, store.end, str(store.behaviour), why]
     table = Table("kidx.rocketmq_pull.v1", columns, [row])
     if form == "text":
-        from kidx.report.rocketmq_screen import show_pull
+        from kidx.report.screens.rocketmq import show_pull
 
         show_pull(table)
     else:
-        from kidx.report.render import render
+        from kidx.report.formats.render import render
 
         render(table, form)
     return exit_status.CLEAN if found else exit_status.UNREADABLE

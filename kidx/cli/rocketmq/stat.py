@@ -27,9 +27,9 @@ def command(
     iso: bool,
 ) -> None:
     """Measure STORE as a broker would have it after loading: what is used of what is allocated, offsets, times."""
-    from kidx.report.render import render
-    from kidx.report.table import INT, TEXT, TIMESTAMP, Column, Table
+    from kidx.report.formats.render import render
     from kidx.rocketmq.measure import Measure, measure
+    from kidx.tables.table import INT, TEXT, TIMESTAMP, Column, Table
 
     store = open_asked(root, config, commit_log, broker_version)
     kinds = {"what": TEXT, "name": TEXT, "note": TEXT, "first_timestamp": TIMESTAMP, "last_timestamp": TIMESTAMP}

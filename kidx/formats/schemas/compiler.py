@@ -15,10 +15,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from struct import Struct, calcsize, unpack_from
+from typing import Any, NamedTuple
 
 from kidx.errors import KidxError
 from kidx.formats.schemas.model import Field, Message
-from kidx.light_typing import Any, NamedTuple
 
 UNKNOWN_TAGS = "_unknown_tags"
 Reader = Callable[[bytes, int], tuple[dict[str, Any], int]]  # (buffer, position) -> (fields, position after them)

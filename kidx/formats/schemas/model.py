@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-
-from kidx.light_typing import NamedTuple
+from typing import NamedTuple
 
 _NO_LIMIT = 2**15 - 1  # versions are int16
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from struct import error
+from typing import Any
 
 from kidx.formats.schemas.compiler import Reader, Style, Undecodable, compile_reader
 from kidx.formats.schemas.model import Message
 from kidx.formats.text import JAVA
-from kidx.light_typing import Any
 
 _READERS: dict[tuple[str, int, str], Reader] = {}
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from functools import cache
 from struct import Struct, error
+from typing import Any, NamedTuple
 
 from kidx.formats.schemas.compiler import Reader, Style, Undecodable, read_unsigned_varint
 from kidx.formats.schemas.model import Message, message_of, messages
 from kidx.formats.schemas.reader import PLAIN, breaks_off, read_message, reader_of
-from kidx.light_typing import Any, NamedTuple
 
 GROUP, TRANSACTION, SHARE, METADATA, REMOTE = "group", "transaction", "share", "metadata", "remote"
 FAMILY_OF_TOPIC = {

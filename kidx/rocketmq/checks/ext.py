@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kidx.light_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
+
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import ext_offset
 from kidx.rocketmq.layout import StoreFile

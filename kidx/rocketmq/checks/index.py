@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kidx.execution import run_forked
 from kidx.findings import Finding, Skipped
-from kidx.forks import run_forked
-from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.checks.index_keys import IndexKeys
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.commit_log import CommitLog

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.index_file import IndexFile
 from kidx.rocketmq.java import index_hash

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,13 +10,13 @@ import errno
 import os
 from collections.abc import Generator, Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kidx.evidence import Evidence
+from kidx.execution import run_beside
 from kidx.findings import WARNING, Finding
-from kidx.forks import run_beside
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.checks.quiet import QuietLog, Times, times_of

@@ -10,11 +10,11 @@ array core (kidx.light_numpy).
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kidx.formats.crc32 import crc32
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
+from kidx.formats.checksums import crc32
 from kidx.rocketmq.checks.quiet_tags import QuietTags, Rows, one_for_all, row_view
 from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, MESSAGE_HEAD, STORE_V6
 from kidx.rocketmq.messages import CRC_PROPERTY_BYTES

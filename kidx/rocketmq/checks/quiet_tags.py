@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.java import string_hash
 
 if TYPE_CHECKING:

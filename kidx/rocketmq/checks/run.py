@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kidx.errors import CannotRead
+from kidx.execution import keep_freed_memory
 from kidx.findings import Finding, Skipped, bounded
-from kidx.light_numpy import keep_freed_blocks
-from kidx.light_typing import TYPE_CHECKING
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.checks.against_log import check_lanes
 from kidx.rocketmq.checks.ext import ExtFiles
@@ -40,7 +40,7 @@ def check_store(
 
     A commit-log file is shared out among `jobs` processes.
     """
-    keep_freed_blocks(sum(file.size for file in layout.commit_log))
+    keep_freed_memory(sum(file.size for file in layout.commit_log))
     checked = Checked()
     opened = OpenFiles()
     try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kidx.findings import Finding
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
 from kidx.rocketmq.checks.making import finding
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import PRE_BLANK_SIZE, UNIT

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kidx.formats.crc32 import crc32
-from kidx.light_typing import TYPE_CHECKING, NamedTuple
+from kidx.formats.checksums import crc32
 from kidx.rocketmq.checks.quiet_tags import tags_place
 from kidx.rocketmq.formats import BORN_V6, MAGIC_V1, MAGIC_V2, MESSAGE_HEAD, STORE_V6
 from kidx.rocketmq.java import string_hash

@@ -1,0 +1,288 @@
+"""Logs, metadata snapshots and producer snapshots as DumpLogSegments prints them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from fastcrc.crc32 import iscsi as crc32c
+
+from kidx.compat.dump_log_segments import java
+from kidx.compat.dump_log_segments.entries import Entries
+from kidx.compat.dump_log_segments.lines import TIMESTAMP_TYPES, batch_line, message_line
+from kidx.evidence import Evidence
+from kidx.formats.batches import DELETE_HORIZON_BIT, MESSAGE_V0, MESSAGE_V1, SMALLEST_ENTRY, Batch
+from kidx.formats.checksums import crc_holds
+from kidx.formats.compression import CODEC_NAMES, NONE
+from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
+from kidx.formats.producer_snapshot import HEADER_BYTES, VERSION, parse_snapshot
+from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record
+from kidx.segments.records import decode_entry
+from kidx.segments.scan import scan
+from kidx.segments.walk import Ending
+from kidx.tables.batches import SMALL_BYTES, index_positions
+from kidx.text.integer_text import LineForm, Maybe
+
+if TYPE_CHECKING:
+    from kidx.segments.windows import Window
+
+_SNAPSHOT_CRC_START = 6
+_CONTROL_WORDS = dict(
+    zip(
+        CONTROL_TYPE_NAMES,
+        ("", "", "LeaderChange:", "SnapshotHeader", "SnapshotFooter", "KRaftVersion", "KRaftVoters"),
+        strict=True,
+    )
+)
+
+
+LineOf = Callable[[Batch, Record, "tuple[int, int] | None"], bytes]
+
+
+@cache
+def _forms() -> tuple[LineForm, LineForm]:
+    return message_line(CODEC_NAMES), batch_line(CODEC_NAMES)
+
+
+class LogLines:
+    """The lines of a log's batches up to `end`; afterwards `ending` says how they ended."""
+
+    def __init__(self, evidence: Evidence, end: int) -> None:
+        self.evidence, self.end = evidence, end
+        self.ending: Ending | None = None
+        self.damage: list[str] = []  # batches whose records could not all be read; where Kafka would give up
+
+    def batches(self) -> Iterator[bytes | memoryview]:
+        """A line a batch."""
+        if self.end <= SMALL_BYTES:
+            yield b"".join(line for _, _, line in self._one_by_one())
+            return
+        windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end)
+        for window in windows:
+            yield from _window_lines(window)
+        yield from (line for _, _, line in self._one_by_one(windows.position))  # what only Kafka takes for entries
+
+    def records(self, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
+        """A line a batch, and after it one for each of its records; `seen` is told every record's offset."""
+        for batch, entry, line in self._one_by_one():
+            out = [line]
+            decoded = decode_entry(batch, entry, lenient=True)
+            sizes = _claimed_sizes(batch, entry)
+            for record in decoded.records:
+                seen(record.offset)
+                out.append(line_of(batch, record, sizes))
+            if sizes and not decoded.records:
+                seen(batch.base_offset)
+                crc_ok = crc_holds(batch, entry)
+                message = Record(batch.base_offset, batch.max_timestamp, None, None, crc=batch.crc, crc_ok=crc_ok)
+                out.append(line_of(batch, message, sizes))
+            yield b"".join(out)
+            if decoded.damage and _some_are_lost(batch, decoded):
+                self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
+
+    def _one_by_one(self, start: int = 0) -> Iterator[tuple[Batch, bytes, bytes]]:
+        entries = Entries(self.evidence, start, self.end)
+        for batch, magic in entries:
+            entry = self.evidence.read(batch.position, batch.size)
+            crc_ok = batch.size >= SMALLEST_ENTRY[2 if batch.magic == 2 else 0] and crc_holds(batch, entry)
+            yield batch, entry, _forms()[batch.magic == 2].plain([_batch_row(batch, magic, crc_ok)])
+        self.ending = entries.ending
+        if entries.gives_up and self.ending is not None:
+            self.damage.append(f"the batches end at byte {self.ending.position}: {self.ending.why}")
+
+
+def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
+    """Whether damage kept records from being shown; the tool says nothing of other damage."""
+    damage = decoded.damage
+    if batch.magic == 2 or damage is None:
+        return len(decoded.records) < batch.record_count
+    return damage.kind in (PAYLOAD, LIMIT) or (damage.record or 0) >= len(decoded.records)
+
+
+def _claimed_sizes(batch: Batch, entry: bytes) -> tuple[int, int] | None:
+    """What a lone old message says of its key's and value's lengths, which the tool prints as they are; else None."""
+    if batch.magic == 2 or batch.codec != NONE:
+        return None
+    at = (MESSAGE_V0, MESSAGE_V1)[batch.magic].size
+    key_size = int.from_bytes(entry[at : at + 4], "big", signed=True)
+    value = entry[at + 4 + max(0, key_size) :][:4]
+    return (key_size, int.from_bytes(value, "big", signed=True)) if len(value) == 4 else None
+
+
+def log_heading(base_offset: int) -> bytes:
+    """What stands before a log's batches."""
+    return b"Log starting offset: %d\n" % base_offset
+
+
+def snapshot_heading(path: str) -> bytes:
+    """What stands before a metadata snapshot's batches; nothing where its name says neither offset nor epoch."""
+    name = os.path.basename(path)
+    if name == "bootstrap.checkpoint":
+        return b"KRaft bootstrap snapshot\n"
+    offset, _, epoch = name.partition(".")[0].partition("-")
+    if not (offset.isdigit() and epoch.isdigit()):
+        return b""
+    return b"Snapshot end offset: %d, epoch: %d\n" % (int(offset), int(epoch))
+
+
+Contents = Callable[[Record], tuple[str | None, str | None]]
+
+
+def contents_of(decoder: str | None, wanted: bool) -> Contents | None:
+    """What gives a record's key and payload as text: a decoder of Kafka's own topics, the bytes as text, or nothing."""
+    if decoder:
+        from kidx.compat.dump_log_segments.decoders import decoded_texts
+
+        return lambda record: decoded_texts(decoder, record)
+    return _plain_texts if wanted else None
+
+
+def _plain_texts(record: Record) -> tuple[str | None, str | None]:
+    key, value = (None if part is None else java.text(part) for part in (record.key, record.value))
+    return key, value
+
+
+def record_line(
+    batch: Batch, record: Record, metadata: bool, contents: Contents | None, sizes: tuple[int, int] | None = None
+) -> bytes:
+    """A record's line: `metadata` says whether its sizes and headers are in it, `contents` gives key and payload.
+
+    `sizes` are the key's and the value's where they are not those of the record.
+    """
+    out = []
+    if metadata:
+        if sizes is None:
+            sizes = -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value)
+        out.append(
+            f"| offset: {record.offset} {batch.timestamp_type}: {record.timestamp} "
+            f"keySize: {sizes[0]} valueSize: {sizes[1]}"
+        )
+        if batch.magic == 2:
+            delta = record.offset - batch.base_offset
+            sequence = java.sequence_after(batch.base_sequence, delta) if batch.base_sequence >= 0 else -1
+            out.append(f" sequence: {sequence} headerKeys: [{','.join(java.text(name) for name, _ in record.headers)}]")
+        else:
+            out.append(f" isValid: {'true' if record.crc_ok else 'false'} crc: {record.crc}")
+        if batch.control and (control := parse_control(record.key, record.value)):
+            out.append(_control_text(control))
+    if contents and not batch.control:
+        prefix = " " if metadata else "| "
+        for name, text in zip(("key", "payload"), contents(record), strict=True):
+            if text is not None:
+                out.append(f"{prefix}{name}: {text}")
+                prefix = " "
+    return "".join(out).encode() + b"\n"
+
+
+def _control_text(control: ControlRecord) -> str:
+    if control.type_id in (ABORT, COMMIT):
+        epoch = control.fields["coordinatorEpoch"] if control.fields else None
+        return f" endTxnMarker: {control.name} coordinatorEpoch: {epoch}"
+    if control.name in _CONTROL_WORDS:
+        from kidx.compat.dump_log_segments.jackson import compact_json
+
+        return f" {_CONTROL_WORDS[control.name]} {compact_json(control.fields)}"
+    return f" controlType: {control.name}({control.type_id})"
+
+
+def _batch_row(batch: Batch, magic: int, crc_ok: bool) -> Sequence[int | None]:
+    kind = TIMESTAMP_TYPES.index(batch.timestamp_type)
+    tail = (batch.position, kind, batch.max_timestamp, batch.size, magic, batch.codec, batch.crc, int(crc_ok))
+    if batch.magic != 2:
+        return (batch.base_offset, *tail)
+    return (
+        batch.base_offset,
+        batch.last_offset,
+        batch.record_count,
+        batch.base_sequence,
+        java.sequence_after(batch.base_sequence, batch.last_offset_delta),
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.leader_epoch,
+        int(batch.transactional),
+        int(batch.control),
+        batch.delete_horizon,
+        *tail,
+    )
+
+
+def _window_lines(window: Window) -> Iterator[bytes | memoryview]:
+    """A window's lines: stretches of v2 batches, and of messages, in turn."""
+    import numpy as np
+
+    magic = window.column("magic")
+    assert window.crc_ok is not None
+    times = np.where(magic == 0, 2, window.log_append_time.astype(np.int64))
+    tail = [window.position, times, window.column("max_timestamp"), window.size, magic, window.codec,
+            window.column("crc"), window.crc_ok.astype(np.int64)]  # fmt: skip
+    names = ("record_count", "base_sequence")
+    horizon = Maybe(window.column("base_timestamp"), (window.column("attributes") & DELETE_HORIZON_BIT) != 0)
+    head: list[Any] = [
+        window.column("base_offset"),
+        window.last_offset,
+        *(window.column(name) for name in names),
+        _last_sequences(window),
+        *(window.column(name) for name in ("producer_id", "producer_epoch", "leader_epoch")),
+        window.transactional.astype(np.int64),
+        window.control.astype(np.int64),
+        horizon,
+    ]
+    new = magic == 2
+    for start, end in pairwise([0, *(np.flatnonzero(new[1:] != new[:-1]) + 1).tolist(), len(window)]):
+        columns = [*(head if new[start] else head[:1]), *tail]
+        part = slice(start, end)
+        yield from _forms()[bool(new[start])].lines(
+            [c.part(part) if isinstance(c, Maybe) else c[part] for c in columns]
+        )
+
+
+def _last_sequences(window: Window) -> Any:
+    """java.sequence_after of every batch."""
+    import numpy as np
+
+    base, delta = window.column("base_sequence"), window.column("last_offset_delta")
+    wraps = base > (java.MAX_INT - delta).astype(np.int32)
+    last = np.where(wraps, delta - (java.MAX_INT - base) - 1, base + delta).astype(np.int32).astype(np.int64)
+    return np.where(base == -1, -1, last)
+
+
+def producer_lines(data: bytes) -> tuple[list[bytes], str]:
+    """A producer snapshot's lines, and what is wrong with it; the tool prints none of a damaged one."""
+    refused = "Snapshot failed schema validation: "
+    version = int.from_bytes(data[:2], "big", signed=True)
+    if len(data) > 1 and version != VERSION:
+        return [], f"{refused}Snapshot contained an unknown file version {version}"
+    if len(data) < HEADER_BYTES:
+        return [], refused + "null"
+    snapshot = parse_snapshot(data)
+    wrong = ""
+    rest = len(data) - HEADER_BYTES
+    if snapshot.entry_count < 0:
+        wrong = refused + "non-nullable field producerEntries was serialized as null"
+    elif snapshot.entry_count > rest:
+        wrong = f"{refused}Tried to allocate a collection of size {snapshot.entry_count}"
+        wrong += f", but there are only {rest} bytes remaining."
+    elif snapshot.entry_count != len(snapshot.producers):
+        wrong = refused + "null"
+    elif not snapshot.crc_ok:
+        computed = crc32c(data[_SNAPSHOT_CRC_START:])
+        wrong = f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {snapshot.crc}. Computed crc: {computed}"
+    lines = []
+    for p in snapshot.producers if not wrong else ():
+        open_from = p.current_txn_first_offset
+        transaction = f"OptionalLong[{open_from}]" if open_from >= 0 else "OptionalLong.empty"
+        line = (
+            f"producerId: {p.producer_id} producerEpoch: {p.producer_epoch} coordinatorEpoch: {p.coordinator_epoch} "
+            f"currentTxnFirstOffset: {transaction} lastTimestamp: {p.timestamp}"
+        )
+        if p.last_offset >= 0:
+            first = java.sequence_before(p.last_sequence, p.offset_delta)
+            line += (
+                f" firstSequence: {first} lastSequence: {p.last_sequence} lastOffset: {p.last_offset} "
+                f"offsetDelta: {p.offset_delta} timestamp: {p.timestamp}"
+            )
+        lines.append(line.encode() + b"\n")
+    return lines, wrong

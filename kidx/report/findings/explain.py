@@ -1,0 +1,41 @@
+"""Rules for people: the list, and each one's story."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import IO
+
+from kidx.findings import Rule
+from kidx.tables.table import TEXT, Column, Table
+
+_WIDTH = 80
+
+
+def stories_table(rules: Iterable[Rule]) -> Table:
+    """Rules as kidx.rule.v1 rows."""
+    names = ("code", "name", "severity", "title", "broker", "story", "mend")
+    rows = ([getattr(rule, name) or None for name in names] for rule in rules)
+    return Table("kidx.rule.v1", [Column(name, TEXT) for name in names], rows)
+
+
+def render_rule_list(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
+    """One line a rule."""
+    out = out or sys.stdout
+    width = max(len(rule.name) for rule in rules)
+    for rule in rules:
+        out.write(f"{rule.code}  {rule.severity:<7}  {rule.name:<{width}}  {rule.title}\n")
+
+
+def render_stories(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
+    """Each rule on its own: title, story, what a broker does, how to mend it."""
+    out = out or sys.stdout
+    for number, rule in enumerate(rules):
+        out.write(("\n" if number else "") + f"{rule.code} {rule.name} ({rule.severity})\n{rule.title}.\n")
+        parts = [("What happened, and what to do", rule.story), ("What a broker does", rule.broker)]
+        if rule.mend:
+            parts.append(("Mend", rule.mend))
+        for title, text in parts:
+            lines = wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+            out.write(f"\n{title}:\n" + "\n".join(lines) + "\n")

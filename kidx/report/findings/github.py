@@ -1,0 +1,37 @@
+"""Findings as workflow commands of GitHub Actions, which shows them beside the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from kidx.findings import ERROR, NOTE, WARNING, Coverage, Finding, Rule
+from kidx.report.findings.verdict import covered, place_of
+from kidx.text.escaping import plain
+
+_COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
+
+
+def render_github(
+    findings: Sequence[Finding], coverage: Coverage, rules: Mapping[str, Rule], unread: Sequence[str], out: IO[str]
+) -> None:
+    """Write a command a finding and one for what was covered. GitHub shows the first ten of a kind a step."""
+    for finding in findings:
+        title = f"{finding.rule} {rules[finding.rule].name}"
+        place = place_of(finding)
+        out.write(
+            f"::{_COMMANDS[finding.severity]} file={_property(finding.file)},title={_property(title)}::"
+            + _data(f"{finding.message}{f' [{place}]' if place else ''} Broker: {finding.broker}")
+            + "\n"
+        )
+    for sentence in unread:
+        out.write(f"::error title=kidx could not read it::{_data(sentence)}\n")
+    out.write(f"::notice title=kidx verify::{_data(covered(coverage))}\n")
+
+
+def _data(text: str) -> str:
+    return plain(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

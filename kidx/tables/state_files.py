@@ -1,0 +1,115 @@
+"""Producer snapshots and the text files beside logs, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kidx.errors import KidxError, WrongFormat
+from kidx.evidence import Evidence
+from kidx.formats import checkpoints
+from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, parse_snapshot
+from kidx.tables.conditions import conditions_of, ends_of
+from kidx.tables.selection import Selection
+from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Table
+
+_PRODUCER_COLUMNS = (
+    "producer_id",
+    "producer_epoch",
+    "coordinator_epoch",
+    "last_sequence",
+    "last_offset",
+    "offset_delta",
+    "timestamp",
+    "current_txn_first_offset",
+)
+
+
+def producer_table(
+    evidence: Evidence, wanted: Selection, *, hexed: bool, constants: dict[str, str]
+) -> tuple[Table, list[str]]:
+    """A producer snapshot's entries, and what is wrong with it. Raises WrongFormat."""
+    data = evidence.read_all()
+    try:
+        snapshot = parse_snapshot(data)
+    except WrongFormat as e:
+        raise WrongFormat(f"{evidence.path}: {e}") from None
+    columns = [Column(n, TIMESTAMP if n == "timestamp" else INT) for n in _PRODUCER_COLUMNS]
+    conditions = conditions_of(wanted, _PRODUCER_COLUMNS, {}, "producer_id", evidence.path)
+    numbered = enumerate(tuple(getattr(p, n) for n in _PRODUCER_COLUMNS) for p in snapshot.producers)
+    kept = ends_of(((i, row) for i, row in numbered if all(c.holds(row) for c in conditions)), wanted)
+    rows: Any = (row for _, row in kept)
+    if hexed:
+        spans = [PRODUCER_ENTRY.field_span(f.name) for f in PRODUCER_ENTRY.fields]
+        hex_columns = [Column(f"{f.name}_hex", TEXT) for f in PRODUCER_ENTRY.fields]
+        columns = [Column("byte_start", INT, "bytes"), *hex_columns, *columns]
+        starts = ((HEADER_BYTES + i * PRODUCER_ENTRY.size, row) for i, row in kept)
+        rows = ((at, *(data[at + a : at + b].hex(" ") for a, b in spans), *row) for at, row in starts)
+    said = []
+    if not snapshot.crc_ok:
+        said.append(f"its CRC ({snapshot.crc}) does not hold: a broker throws this snapshot away")
+    if snapshot.entry_count != len(snapshot.producers):
+        said.append(f"it announces {snapshot.entry_count} entries and holds {len(snapshot.producers)}")
+    if snapshot.extra_bytes:
+        said.append(f"{snapshot.extra_bytes} bytes follow its last whole entry")
+    summary = {
+        "version": snapshot.version,
+        "crc": snapshot.crc,
+        "crc_ok": snapshot.crc_ok,
+        "entry_count": snapshot.entry_count,
+        "entries": len(snapshot.producers),
+        "extra_bytes": snapshot.extra_bytes,
+    }
+    return Table(PRODUCER_ENTRY.schema, columns, rows, summary, constants=constants), said
+
+
+def _offsets(data: bytes) -> tuple[list[Any], list[checkpoints.Problem]]:
+    rows, problems = checkpoints.parse_offset_checkpoint(data)
+    return list(rows), problems
+
+
+def _epochs(data: bytes) -> tuple[list[Any], list[checkpoints.Problem]]:
+    rows, problems = checkpoints.parse_leader_epochs(data)
+    return list(rows), problems
+
+
+def _properties(parse: Callable[[bytes], dict[str, Any]]) -> Callable[[bytes], Any]:
+    return lambda data: (list(parse(data).items()), [])
+
+
+_PROPERTY = ("kidx.property.v1", (Column("name", TEXT), Column("value", TEXT)), "name")
+_TEXT_FILES: dict[str, tuple[str, tuple[Column, ...], str, Callable[[bytes], Any]]] = {
+    "leader_epochs": ("kidx.leader_epoch.v1", (Column("epoch"), Column("start_offset")), "start_offset", _epochs),
+    "offset_checkpoint": (
+        "kidx.partition_offset.v1",
+        (Column("topic", TEXT), Column("partition"), Column("offset")),
+        "offset",
+        _offsets,
+    ),
+    "meta_properties": (*_PROPERTY, _properties(checkpoints.parse_properties)),
+    "partition_metadata": (*_PROPERTY, _properties(checkpoints.parse_partition_metadata)),
+    "quorum_state": (
+        "kidx.property.v1",
+        (Column("name", TEXT), Column("value", TREE)),
+        "name",
+        _properties(checkpoints.parse_quorum_state),
+    ),
+}
+TEXT_KINDS = tuple(_TEXT_FILES)
+
+
+def text_table(evidence: Evidence, kind: str, wanted: Selection, constants: dict[str, str]) -> tuple[Table, list[str]]:
+    """A checkpoint's or properties file's lines, and what is wrong with it. Raises WrongFormat, UsageError."""
+    schema, columns, natural, parse = _TEXT_FILES[kind]
+    rows: Sequence[Sequence[Any]]
+    try:
+        rows, problems = parse(evidence.read_all())
+    except KidxError as e:
+        raise WrongFormat(f"{evidence.path}: {e}") from None
+    numbers = tuple(c.name for c in columns if c.kind == INT)
+    names = tuple(c.name for c in columns)
+    found = conditions_of(wanted, numbers, {}, natural, evidence.path)
+    conditions = [c._replace(column=names.index(numbers[c.column])) for c in found]
+    kept = ends_of((row for row in rows if all(c.holds(row) for c in conditions)), wanted)
+    said = [f"line {p.line}: {p.why}" if p.line else p.why for p in problems]
+    return Table(schema, columns, kept, {"lines": len(rows), "problems": said}, constants=constants), said

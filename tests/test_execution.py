@@ -1,0 +1,99 @@
+"""Work in forked processes: every result comes, every failure is told, and no process is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from kidx.errors import CannotRead, KidxError
+from kidx.execution import forked, run_beside, run_forked
+
+
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that were forked."""
+    made: list[int] = []
+    fork = os.fork
+
+    def noted() -> int:
+        pid = fork()
+        if pid:
+            made.append(pid)
+        return pid
+
+    monkeypatch.setattr(os, "fork", noted)
+    return made
+
+
+def squared(n: int) -> tuple[int, int]:
+    return n * n, os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 50])
+@pytest.mark.parametrize("count", [0, 1, 2, 1000])
+def test_every_item_has_its_result(jobs: int, count: int) -> None:
+    found = dict(run_forked(squared, range(count), jobs))
+    assert {n: done for n, (done, _) in found.items()} == {n: n * n for n in range(count)}
+    processes = {pid for _, pid in found.values()}
+    assert len(processes) <= jobs and (processes <= {os.getpid()}) == (jobs == 1 or count < 2)
+
+
+def test_work_beside_the_forks() -> None:
+    with forked(squared, [3, 4], 2) as results:
+        mine = squared(2)
+        theirs = dict(results)
+    assert mine == (4, os.getpid()) and {n: v for n, (v, _) in theirs.items()} == {3: 9, 4: 16}
+    assert os.getpid() not in {pid for _, pid in theirs.values()}
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 9])
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_a_share_is_worked_on_here(jobs: int, count: int, forks: list[int]) -> None:
+    found = run_beside(squared, list(range(count)), jobs)
+    assert {n: done for n, (done, _) in found.items()} == {n: n * n for n in range(count)}
+    assert len(forks) == max(0, min(jobs, count) - 1)
+    assert count == 0 or os.getpid() in {pid for _, pid in found.values()}
+
+
+def failing(n: int) -> int:
+    if n == 7:
+        raise CannotRead("seven: no such file or directory")
+    return n
+
+
+def test_a_failure_is_raised_here(forks: list[int]) -> None:
+    with pytest.raises(CannotRead, match=r"^seven: no such"):
+        list(run_forked(failing, range(20), 2))
+    assert_gone(forks)
+
+
+def killed(n: int) -> int:
+    if n == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def test_a_process_that_is_killed_is_told(forks: list[int]) -> None:
+    with pytest.raises(KidxError, match="killed before it was done"):
+        list(run_forked(killed, [1, 2, 3, 4], 2))
+    assert_gone(forks)
+
+
+def test_leaving_early_ends_them(forks: list[int]) -> None:
+    started = time.monotonic()
+    with pytest.raises(KeyError), forked(time.sleep, [60, 60], 2):
+        raise KeyError("enough")
+    for _ in run_forked(lambda n: time.sleep(n) or n, [0, 60], 2):
+        break
+    assert_gone(forks)
+    assert time.monotonic() - started < 30  # no figure to reach: they would sleep for a minute
+
+
+def assert_gone(forks: list[int]) -> None:
+    assert forks
+    for pid in forks:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
