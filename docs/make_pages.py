@@ -53,8 +53,8 @@ def rule_section(rule: Rule) -> Iterator[str]:
     yield f"**{rule.title}.** Severity: {rule.severity}.\n"
     yield f"*What a broker does:* {rule.broker}\n"
     yield f"{rule.story}\n"
-    if rule.mend:
-        yield f"Mend: `{rule.mend}`\n"
+    if rule.repair:
+        yield f"Mend: `{rule.repair}`\n"
 
 
 def rules_page() -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
@@ -24,7 +27,24 @@ class Rule(NamedTuple):
     title: str
     broker: str
     story: str
-    mend: str = ""
+    repair: str = ""
+
+    def finding(
+        self,
+        file: str,
+        message: str,
+        *,
+        span: tuple[int, int] | None = None,
+        slot: int | None = None,
+        expected: Any = None,
+        found: Any = None,
+        severity: str | None = None,
+    ) -> Finding:
+        """A finding of this rule. `span` is its first byte and the byte after its last one."""
+        start, end = span if span else (None, None)
+        return Finding(
+            self.code, severity or self.severity, file, start, end, slot, expected, found, message, self.broker
+        )
 
 
 class Finding(NamedTuple):
@@ -94,6 +114,21 @@ class Coverage:
         self.unreadable += other.unreadable
 
 
+def rules_in(package: ModuleType) -> dict[str, Rule]:
+    """The rules that a package's modules define at their top, by code, ascending. Imports every module of it.
+
+    Raises ValueError where two rules share a code or a name.
+    """
+    rules: dict[str, Rule] = {}
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for value in vars(import_module(found.name)).values():
+            if isinstance(value, Rule) and rules.setdefault(value.code, value) is not value:
+                raise ValueError(f"{found.name}: the code {value.code} belongs to another rule already")
+    if len({rule.name for rule in rules.values()}) < len(rules):
+        raise ValueError(f"{package.__name__}: two rules share a name")
+    return dict(sorted(rules.items()))
+
+
 class Finder:
     """Makes findings of one system's rules, by their codes; each check then reads as what it checks."""
 
@@ -118,35 +153,35 @@ class Finder:
         return Finding(code, severity or rule.severity, file, start, end, slot, expected, found, message, rule.broker)
 
 
-class Counted(NamedTuple):
+class SuppressedFindings(NamedTuple):
     """Findings of one rule that nobody will be told one by one: how many, and the last of them."""
 
     last: Finding
     number: int
 
 
-class Telling:
-    """Makes no more findings of a rule in one file than bounded() lets through; the rest is counted."""
+class FindingLimiter:
+    """Makes no more findings of a rule in one file than limited() lets through; the rest is counted."""
 
     def __init__(self) -> None:
         self._told: dict[str, int] = {}
 
-    def of(self, code: str, items: Sequence[T], make: Callable[[T], Finding]) -> Iterator[Finding | Counted]:
+    def of(self, code: str, items: Sequence[T], make: Callable[[T], Finding]) -> Iterator[Finding | SuppressedFindings]:
         """The findings of a rule that `make` makes of items, in order."""
         told = self._told.get(code, 0)
         self._told[code] = told + len(items)
         room = max(0, MAX_FINDINGS_OF_A_RULE - told)
         yield from map(make, items[:room])
         if len(items) > room:
-            yield Counted(make(items[-1]), len(items) - room)
+            yield SuppressedFindings(make(items[-1]), len(items) - room)
 
 
-def bounded(findings: Iterable[Finding | Counted]) -> Iterator[Finding]:
+def limited(findings: Iterable[Finding | SuppressedFindings]) -> Iterator[Finding]:
     """Findings with at most MAX_FINDINGS_OF_A_RULE of each rule in a file, then one that counts the rest."""
     seen: dict[tuple[str, str], int] = {}
     last: dict[tuple[str, str], Finding] = {}
     for one in findings:
-        told, count = (one.last, one.number) if isinstance(one, Counted) else (one, 1)
+        told, count = (one.last, one.number) if isinstance(one, SuppressedFindings) else (one, 1)
         key = told.file, told.rule
         seen[key] = so_far = seen.get(key, 0) + count
         last[key] = told

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kidx.checks.making import Counted, Telling, of_entry
+from kidx.checks.making import FindingLimiter, SuppressedFindings, of_entry
 from kidx.checks.order import between
 from kidx.evidence import Evidence
 from kidx.findings import Finding
@@ -67,7 +67,7 @@ class OffsetEntries:
         for index in (np.nonzero(at_batch & ~fits)[0] + low).tolist():
             yield from self._later_batch(log, window, index, int(rows[index - low]))
 
-    def past_the_end(self, end: int) -> Iterator[Finding | Counted]:
+    def past_the_end(self, end: int) -> Iterator[Finding | SuppressedFindings]:
         """Findings for the entries that point at or past the end of the log, which is where its zero tail begins."""
 
         def past(index: int) -> Finding:
@@ -75,7 +75,7 @@ class OffsetEntries:
             said = f"says offset {self.offsets[index]} is at byte {position} of a log of {end} bytes"
             return self._finding("KX201", index, said, f"< {end}", position)
 
-        return Telling().of("KX201", range(bisect_left(self.positions, end), len(self.positions)), past)
+        return FindingLimiter().of("KX201", range(bisect_left(self.positions, end), len(self.positions)), past)
 
     def _later_batch(self, log: Evidence, window: Window, index: int, row: int) -> Iterator[Finding]:
         """The entry's offset is not its batch's last: look for it in the batches up to the next entry."""
@@ -176,7 +176,7 @@ class TimeEntries:
         both = int.from_bytes(self.met, "little") | int.from_bytes(met, "little")
         self.met[:] = both.to_bytes(len(met), "little")
 
-    def not_met(self) -> Iterator[Finding | Counted]:
+    def not_met(self) -> Iterator[Finding | SuppressedFindings]:
         """Findings for the entries whose offset no batch has."""
 
         def unmet(index: int) -> Finding:
@@ -184,7 +184,7 @@ class TimeEntries:
             return self._finding("KX205", index, said, None)
 
         missing = [index for index, met in enumerate(self.met) if not met] if 0 in self.met else []
-        return Telling().of("KX205", missing, unmet)
+        return FindingLimiter().of("KX205", missing, unmet)
 
     def _finding(self, code: str, index: int, said: str, expected: object) -> Finding:
         slot = int(self.slots[index])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kidx.checks.making import bounded, finding
+from kidx.checks.making import finding, limited
 from kidx.checks.segment import SegmentChecked
 from kidx.checks.stretch import Gap
 from kidx.findings import Finding
@@ -31,7 +31,7 @@ def missing_offsets(living: Iterable[SegmentChecked]) -> Iterator[Finding]:
         not_believed = log.not_believed
         if log.first_offset is not None and log.first_offset > base and 0 not in not_believed:
             gaps.insert(0, Gap(0, base, log.first_offset - 1))
-        yield from bounded(_missing(path, gap) for gap in gaps)
+        yield from limited(_missing(path, gap) for gap in gaps)
         end = base if log.last_offset is None else log.last_offset + 1
         before = end if log.whole and max(not_believed, default=-1) <= log.last_position else None
 
@@ -45,7 +45,7 @@ def missing_in_snapshots(segments: Iterable[SegmentChecked]) -> Iterator[Finding
         gaps = list(log.gaps)
         if log.first_offset and 0 not in log.not_believed:
             gaps.insert(0, Gap(0, 0, log.first_offset - 1))
-        yield from bounded(_missing(file.path, gap) for gap in gaps)
+        yield from limited(_missing(file.path, gap) for gap in gaps)
 
 
 def _missing(path: str, gap: Gap) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from kidx.checks.log import LogChecked
-from kidx.checks.making import bounded
+from kidx.checks.making import limited
 from kidx.checks.outside_transactions import outside_earlier_transactions
 from kidx.checks.producer_history import ProducerHistory
 from kidx.checks.segment import SegmentChecked
@@ -60,7 +60,7 @@ def check_history(
             continue
         end = base if log.last_offset is None else log.last_offset + 1
         path = checked.segment.files[LOG].path
-        yield from bounded(outside_earlier_transactions(path, log.producers, log.events, replay.open))
+        yield from limited(outside_earlier_transactions(path, log.producers, log.events, replay.open))
         aborted: list[Aborted] = []
         begin = 0
         for offset in [*offsets[bisect_left(offsets, base) : bisect_left(offsets, end)], end]:
@@ -70,7 +70,7 @@ def check_history(
             if replay.complete:
                 open_at[offset] = dict(replay.open)
         index = checked.indexes.get(TRANSACTION)
-        yield from bounded(
+        yield from limited(
             compare_index(
                 index.file.path if index else None,
                 path,
@@ -102,7 +102,7 @@ def _snapshots_against(
             before, run = {}, None if known is None else known.start
         open_there = None if compacted else open_at.get(offset)
         told = Told(named, known, open_there, before, log_end, compacted)
-        found = list(bounded(compare_snapshot(file.path, offset, snapshot, told)))
+        found = list(limited(compare_snapshot(file.path, offset, snapshot, told)))
         yield from found
         wrong = {one.slot for one in found}
         before = {p.producer_id: p for slot, p in enumerate(snapshot.producers) if slot not in wrong}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kidx.checks.index_facts import IndexFacts
-from kidx.checks.making import Counted, Telling, finding
+from kidx.checks.making import FindingLimiter, SuppressedFindings, finding
 from kidx.evidence import Evidence
 from kidx.findings import NOTE, Finding
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, Extent, IndexFormat, extent_of
@@ -27,13 +27,13 @@ _TAIL_READ_BYTES = 1 << 14
 
 def check_index(
     evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent
-) -> Iterator[Finding | Counted]:
+) -> Iterator[Finding | SuppressedFindings]:
     """Findings about an offset or time index by itself; `extent` as index_extent() gives it."""
     yield from check_extent(evidence, index_format, facts, extent)
     healthy = _healthy_offsets if index_format is OFFSET_INDEX else _healthy_times
     reader = _Chunks(evidence, index_format, extent.entries)
     limit = facts.relative_limit
-    telling = Telling()
+    limiter = FindingLimiter()
     zeros: ZeroRuns | None = None
     for start, end, first, data in reader:
         if healthy(data, first == 0, limit):
@@ -43,9 +43,9 @@ def check_index(
 
         entries = Entries(index_format, facts, first, data)
         if zeros is None:
-            zeros = ZeroRuns(evidence.path, index_format.size, telling, ": no preallocation, for entries follow")
+            zeros = ZeroRuns(evidence.path, index_format.size, limiter, ": no preallocation, for entries follow")
         yield from zeros.add(entries.zero, first)
-        yield from check_entries(evidence.path, entries, start, end, telling)
+        yield from check_entries(evidence.path, entries, start, end, limiter)
     if zeros is not None:
         yield from zeros.end()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kidx.checks.index_facts import LARGEST_OFFSET, IndexFacts
-from kidx.checks.making import Counted, Telling, of_entry
+from kidx.checks.making import FindingLimiter, SuppressedFindings, of_entry
 from kidx.checks.order import out_of_order
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat, decode
@@ -41,8 +41,10 @@ class Entries:
         }
 
 
-def check_entries(file: str, entries: Entries, start: int, end: int, telling: Telling) -> Iterator[Finding | Counted]:
-    """Findings about the slots from `start` to before `end`, one a slot at most, the most telling rule first.
+def check_entries(
+    file: str, entries: Entries, start: int, end: int, limiter: FindingLimiter
+) -> Iterator[Finding | SuppressedFindings]:
+    """Findings about the slots from `start` to before `end`, at most one a slot, the most telling rule first.
 
     The entries around them are looked at for their order's sake.
     """
@@ -50,7 +52,7 @@ def check_entries(file: str, entries: Entries, start: int, end: int, telling: Te
 
     offsets, other, facts = entries.offsets, entries.other, entries.facts
     is_offset_index, at_start = entries.is_offset_index, entries.first == 0
-    report = _Report(file, entries, start, end, telling)
+    report = _Report(file, entries, start, end, limiter)
     yield from report.of("KX103", offsets < 0, "relative_offset", "0..2147483647")
     yield from report.of(
         "KX109" if is_offset_index else "KX111",
@@ -81,8 +83,8 @@ def check_entries(file: str, entries: Entries, start: int, end: int, telling: Te
 class _Report:
     """Which entries have been blamed already, and what is said of those that are."""
 
-    def __init__(self, file: str, entries: Entries, start: int, end: int, telling: Telling) -> None:
-        self.file, self.entries, self.start, self.end, self.telling = file, entries, start, end, telling
+    def __init__(self, file: str, entries: Entries, start: int, end: int, limiter: FindingLimiter) -> None:
+        self.file, self.entries, self.start, self.end, self.limiter = file, entries, start, end, limiter
         self.blamed = entries.zero.copy()
 
     def disordered(self, values: npt.NDArray[np.int64], *, strict: bool = True) -> Bools:
@@ -96,7 +98,7 @@ class _Report:
 
     def of(
         self, code: str, mask: Bools, name: str | None = None, bound: str | None = None
-    ) -> Iterator[Finding | Counted]:
+    ) -> Iterator[Finding | SuppressedFindings]:
         """A finding for each entry of the mask not blamed yet; `name` is the field, `bound` what it should keep to."""
         import numpy as np
 
@@ -105,7 +107,7 @@ class _Report:
         rows = np.nonzero(mask)[0]
         first = self.entries.first
         rows = rows[np.searchsorted(rows, self.start - first) : np.searchsorted(rows, self.end - first)]
-        yield from self.telling.of(code, rows.tolist(), lambda row: self._finding(code, row, name, bound))
+        yield from self.limiter.of(code, rows.tolist(), lambda row: self._finding(code, row, name, bound))
 
     def _finding(self, code: str, at: int, name: str | None, bound: str | None) -> Finding:
         entries = self.entries

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kidx.checks.catalogue import RULES
-from kidx.findings import MAX_FINDINGS_OF_A_RULE, Counted, Finder, Finding, Telling, bounded
+from kidx.findings import MAX_FINDINGS_OF_A_RULE, Finder, Finding, FindingLimiter, SuppressedFindings, limited
 
-__all__ = ["MAX_FINDINGS_OF_A_RULE", "Counted", "Telling", "bounded", "finding", "of_entry"]
+__all__ = ["MAX_FINDINGS_OF_A_RULE", "FindingLimiter", "SuppressedFindings", "finding", "limited", "of_entry"]
 
 finding = Finder(RULES)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kidx.checks.log import LogChecked
-from kidx.checks.making import bounded, finding
+from kidx.checks.making import finding, limited
 from kidx.checks.producers import NamedProducers, Producers
 from kidx.checks.sequences import (
     GAP,
@@ -79,7 +79,7 @@ class ProducerHistory:
     def broken_sequences(self) -> Iterator[Finding]:
         """Findings about batches that do not follow their producer's last one."""
         for path, breaks in self._breaks.items():
-            yield from bounded(_broken(path, one) for one in breaks)
+            yield from limited(_broken(path, one) for one in breaks)
 
     def _follow(self, path: str, stretch: Producers) -> None:
         breaks = self._breaks.setdefault(path, [])

@@ -10,7 +10,7 @@ from kidx.checks.account import Checked, cannot_read
 from kidx.checks.index_alone import check_extent, check_index, index_extent
 from kidx.checks.index_facts import IndexFacts
 from kidx.checks.index_plain import healthy_columns
-from kidx.checks.making import bounded
+from kidx.checks.making import limited
 from kidx.checks.options import Options
 from kidx.checks.transaction_index import check_transaction_index, transaction_extent
 from kidx.errors import CannotRead, ChangedWhileRead
@@ -69,7 +69,7 @@ def read_index(
                 check = check_extent(evidence, index_format, facts, extent)
             else:
                 check = check_index(evidence, index_format, facts, extent)
-            found = list(bounded(check))
+            found = list(limited(check))
             if keep_entries and healthy:
                 slots, fields = array("q", range(extent.entries)), healthy
             elif keep_entries:

@@ -9,7 +9,7 @@ from kidx.checks.account import Checked, cannot_read
 from kidx.checks.against_log import OffsetEntries, TimeEntries, few_or_counted
 from kidx.checks.density import apart, sparse
 from kidx.checks.log import LogChecked, check_log
-from kidx.checks.making import bounded, finding
+from kidx.checks.making import finding, limited
 from kidx.checks.options import QUICK, Options
 from kidx.checks.read_index import Index, read_index
 from kidx.checks.stretch import LogFacts
@@ -91,7 +91,7 @@ def _check_log(
         with file.open() as log:
             result = check_log(log, facts, offsets, times, options.jobs)
             if offsets is not None:
-                done.findings += bounded(offsets.past_the_end(result.end if result.whole else log.size))
+                done.findings += limited(offsets.past_the_end(result.end if result.whole else log.size))
             if offsets is not None and result.whole:
                 result.findings += sparse(offsets, log, result.last_position)
             if log.changed() and not options.live:
@@ -103,7 +103,7 @@ def _check_log(
         return
     checked.log = result
     if times is not None and result.whole:
-        done.findings += bounded(times.not_met())
+        done.findings += limited(times.not_met())
     times_index = checked.indexes.get(TIME)
     if times_index is not None and times_index.is_one_zero_entry and result.max_timestamp >= 0:
         done.findings = [f for f in done.findings if (f.rule, f.file) != ("KX110", times_index.file.path)]
@@ -111,7 +111,7 @@ def _check_log(
     found = few_or_counted(result.findings, "KX209")
     active = surroundings.is_active(facts.base_offset)
     severity, why = surroundings.preallocation(file)
-    for one in bounded(found):
+    for one in limited(found):
         if one.rule == "KX312":
             one = one._replace(severity=severity, message=f"{one.message}: {why}")
         if one.rule == "KX302" and options.live and active:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kidx.checks.account import Checked, cannot_read
 from kidx.checks.beside import TEXT_KINDS, check_text_file
-from kidx.checks.making import bounded, finding
+from kidx.checks.making import finding, limited
 from kidx.checks.options import Options
 from kidx.checks.producers import NamedProducers
 from kidx.checks.snapshots import check_snapshot
@@ -51,7 +51,7 @@ class SmallFiles:
             self._text_file(file, data)
 
     def _text_file(self, file: DataFile, data: bytes) -> None:
-        found = list(bounded(check_text_file(file.path, file.kind, data)))
+        found = list(limited(check_text_file(file.path, file.kind, data)))
         self.done.findings += found
         if file.kind == "leader_epochs" and not found:
             self.epochs = parse_leader_epochs(data)[0]

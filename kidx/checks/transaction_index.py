@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kidx.checks.index_alone import check_extent
 from kidx.checks.index_facts import IndexFacts
-from kidx.checks.making import Counted, Telling, finding, of_entry
+from kidx.checks.making import FindingLimiter, SuppressedFindings, finding, of_entry
 from kidx.checks.order import out_of_order
 from kidx.checks.zero_runs import ZeroRuns
 from kidx.evidence import Evidence
@@ -28,13 +28,15 @@ def transaction_extent(evidence: Evidence) -> Extent:
     return Extent(entries, 0, torn)
 
 
-def check_transaction_index(evidence: Evidence, facts: IndexFacts, extent: Extent) -> Iterator[Finding | Counted]:
+def check_transaction_index(
+    evidence: Evidence, facts: IndexFacts, extent: Extent
+) -> Iterator[Finding | SuppressedFindings]:
     """Findings about a transaction index by itself."""
     if evidence.size == 0:
         yield finding("KX114", evidence.path, "0 bytes: a broker creates this file with its first entry", found=0)
     yield from check_extent(evidence, TRANSACTION_INDEX, facts, extent)
-    telling = Telling()
-    zeros = ZeroRuns(evidence.path, _WIDTH, telling, "; this index is never preallocated")
+    limiter = FindingLimiter()
+    zeros = ZeroRuns(evidence.path, _WIDTH, limiter, "; this index is never preallocated")
     for start in range(0, extent.entries, _CHUNK_ENTRIES):
         first = max(0, start - 2)
         last = min(extent.entries, start + _CHUNK_ENTRIES + 2)
@@ -42,7 +44,7 @@ def check_transaction_index(evidence: Evidence, facts: IndexFacts, extent: Exten
         end = min(extent.entries, start + _CHUNK_ENTRIES)
         zero = _all_zero(fields)
         yield from zeros.add(zero, first)
-        check = _EntryCheck(evidence.path, facts, fields, first, (start, end), zero, telling)
+        check = _EntryCheck(evidence.path, facts, fields, first, (start, end), zero, limiter)
         yield from check.findings()
     yield from zeros.end()
 
@@ -68,13 +70,13 @@ class _EntryCheck:
         first: int,
         slots: tuple[int, int],
         zero: npt.NDArray[np.bool_],
-        telling: Telling,
+        limiter: FindingLimiter,
     ) -> None:
         self.file, self.facts, self.fields, self.first, self.slots = file, facts, fields, first, slots
         self.blamed = zero.copy()
-        self.telling = telling
+        self.limiter = limiter
 
-    def findings(self) -> Iterator[Finding | Counted]:
+    def findings(self) -> Iterator[Finding | SuppressedFindings]:
         """One rule after another."""
         fields, facts = self.fields, self.facts
         version, producer = fields["version"], fields["producer_id"]
@@ -135,7 +137,7 @@ class _EntryCheck:
 
     def _report(
         self, code: str, mask: npt.NDArray[np.bool_], said: str, name: str, bound: str
-    ) -> Iterator[Finding | Counted]:
+    ) -> Iterator[Finding | SuppressedFindings]:
         """A finding for each entry of the mask not blamed yet; `name` is the field, `bound` what it should keep to."""
         import numpy as np
 
@@ -144,7 +146,7 @@ class _EntryCheck:
         rows = np.nonzero(mask)[0]
         start, end = self.slots
         rows = rows[np.searchsorted(rows, start - self.first) : np.searchsorted(rows, end - self.first)]
-        yield from self.telling.of(code, rows.tolist(), lambda row: self._finding(code, row, said, name, bound))
+        yield from self.limiter.of(code, rows.tolist(), lambda row: self._finding(code, row, said, name, bound))
 
     def _finding(self, code: str, at: int, said: str, name: str, bound: str) -> Finding:
         entry = {n: int(values[at]) for n, values in self.fields.items()}

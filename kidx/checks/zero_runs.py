@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kidx.checks.making import Counted, Telling, finding
+from kidx.checks.making import FindingLimiter, SuppressedFindings, finding
 from kidx.findings import Finding
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 class ZeroRuns:
     """Finds runs in chunks that follow, touch or overlap each other. `why` ends each finding's sentence."""
 
-    def __init__(self, file: str, width: int, telling: Telling, why: str) -> None:
+    def __init__(self, file: str, width: int, limiter: FindingLimiter, why: str) -> None:
         self.file, self.width, self.why = file, width, why
-        self._telling = telling
+        self._limiter = limiter
         self._last: tuple[int, int] | None = None  # a run that may go on in the next chunk: first slot, slot after it
 
-    def add(self, zero: npt.NDArray[np.bool_], first: int) -> Iterator[Finding | Counted]:
+    def add(self, zero: npt.NDArray[np.bool_], first: int) -> Iterator[Finding | SuppressedFindings]:
         """The runs that ended before those of a chunk, whose entries from slot `first` on are all zero where `zero`."""
         import numpy as np
 
@@ -36,13 +36,13 @@ class ZeroRuns:
         if len(begins):
             yield from self.end()
             runs = list(zip(begins.tolist(), stops.tolist(), strict=True))
-            yield from self._telling.of("KX102", runs[:-1], self._finding)
+            yield from self._limiter.of("KX102", runs[:-1], self._finding)
             self._last = runs[-1]
 
-    def end(self) -> Iterator[Finding | Counted]:
+    def end(self) -> Iterator[Finding | SuppressedFindings]:
         """The last run."""
         if self._last is not None:
-            yield from self._telling.of("KX102", [self._last], self._finding)
+            yield from self._limiter.of("KX102", [self._last], self._finding)
 
     def _finding(self, run: tuple[int, int]) -> Finding:
         begin, stop = run

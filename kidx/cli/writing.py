@@ -1,4 +1,4 @@
-"""What the commands that write share: carrying changes out, and telling of them. Nothing here needs click."""
+"""What the commands that write share: carrying changes out, and limiter of them. Nothing here needs click."""
 
 from __future__ import annotations
 

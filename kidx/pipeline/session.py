@@ -182,8 +182,8 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
 def last_words(log_path: Path) -> str:
     """The last line of Spark's log that names an error, for a sentence about a session that failed."""
     lines = _text(log_path).splitlines()
-    telling = [line.strip() for line in lines if re.search(r"Error|Exception|ERROR", line) and "\tat " not in line]
-    return telling[-1][:300] if telling else ""
+    limiter = [line.strip() for line in lines if re.search(r"Error|Exception|ERROR", line) and "\tat " not in line]
+    return limiter[-1][:300] if limiter else ""
 
 
 def _text(log_path: Path) -> str:

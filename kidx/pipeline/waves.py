@@ -108,7 +108,7 @@ def _need_living(spark: SparkSession, e: Exception) -> None:
 
 
 def reason(e: Exception) -> str:
-    """The telling line of one of Spark's errors, which are pages long."""
+    """The limiter line of one of Spark's errors, which are pages long."""
     lines = [line.strip() for line in str(e).splitlines() if line.strip()]
     for word in ("OutOfMemory", "MemoryError", "exited unexpectedly", "ExecutorLostFailure", "Error", "Exception"):
         for line in lines:

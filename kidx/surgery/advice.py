@@ -45,12 +45,12 @@ def suggest(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> list[Sugg
 def _suggestion(rule: Rule, file: str, found: list[Finding]) -> Suggestion:
     command, reread, reread_all = None, None, None
     log = _log_beside(file)
-    if rule.mend.startswith("kidx rebuild") and log is not None:
+    if rule.repair.startswith("kidx rebuild") and log is not None:
         command = f"kidx rebuild {shlex.quote(log)} --in-place"
         reread, reread_all = _size(log), _partition_log_bytes(os.path.dirname(log))
-    elif rule.mend.startswith("kidx trim"):
+    elif rule.repair.startswith("kidx trim"):
         command = f"kidx trim {shlex.quote(file)}"
-    advice = "" if command else rule.mend
+    advice = "" if command else rule.repair
     return Suggestion(rule.code, found[0].severity, file, len(found), command, advice, reread, reread_all)
 
 

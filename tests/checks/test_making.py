@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kidx import findings
 from kidx.checks.index_alone import check_index, index_extent
 from kidx.checks.index_facts import IndexFacts
-from kidx.checks.making import MAX_FINDINGS_OF_A_RULE, Telling, bounded, finding
+from kidx.checks.making import MAX_FINDINGS_OF_A_RULE, FindingLimiter, finding, limited
 from kidx.evidence import from_bytes
 from kidx.findings import Finding
 from kidx.formats.indexes import OFFSET_INDEX
@@ -19,7 +19,7 @@ def test_findings_that_are_only_counted_are_told_as_if_they_had_been_made(parts:
     most = findings.MAX_FINDINGS_OF_A_RULE
     findings.MAX_FINDINGS_OF_A_RULE = 4
     try:
-        telling, made = Telling(), []
+        limiter, made = FindingLimiter(), []
 
         def make(slot: int) -> Finding:
             made.append(slot)
@@ -29,9 +29,9 @@ def test_findings_that_are_only_counted_are_told_as_if_they_had_been_made(parts:
         for code, count in parts:
             slots = range(slot, slot + count)
             slot += count
-            counted += telling.of(code, slots, make)
+            counted += limiter.of(code, slots, make)
             plain += [finding(code, "x", f"{code} {one}", slot=one) for one in slots]
-        assert list(bounded(counted)) == list(bounded(plain))
+        assert list(limited(counted)) == list(limited(plain))
         assert len(made) <= 2 * 4 + len(parts)
     finally:
         findings.MAX_FINDINGS_OF_A_RULE = most
@@ -41,7 +41,7 @@ def test_an_index_of_nothing_but_damage_makes_few_findings() -> None:
     data = b"\xff\xff\xff\xff\0\0\0\1" * 50_000
     evidence = from_bytes(data)
     check = check_index(evidence, OFFSET_INDEX, IndexFacts(0), index_extent(evidence, OFFSET_INDEX))
-    *told, rest = bounded(check)
+    *told, rest = limited(check)
     assert [f.slot for f in told] == list(range(MAX_FINDINGS_OF_A_RULE))
     assert (rest.rule, rest.found, rest.slot) == ("KX103", 50_000 - MAX_FINDINGS_OF_A_RULE, 49_999)
 

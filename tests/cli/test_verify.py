@@ -39,7 +39,7 @@ def test_a_finding_is_status_1_and_told_with_its_place_and_its_broker(damaged: P
     assert ran.status == 1
     assert "error   KX105 offset-order" in said
     assert "entry 3 (bytes 24-31)" in said
-    assert "broker: " in said and "mend: kidx rebuild" in said and "why: kidx explain KX105" in said
+    assert "broker: " in said and "repair: kidx rebuild" in said and "why: kidx explain KX105" in said
     assert "\x1b" not in said
     assert "\x1b" in kidx("verify", "--color", "always", damaged).out.decode()
 

@@ -231,7 +231,7 @@ def test_every_kind_has_a_reader() -> None:
 
 
 def test_documented_rows_are_those_that_are_printed() -> None:
-    text = (Path(__file__).parents[3] / "docs/schemas-dump.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/schemas-dump.md").read_text()
     found = {row["schema"]: row for row in [*rows(CLEAN), *rows("--records", TXN)]}
     for schema, row in found.items():
         assert schema in text

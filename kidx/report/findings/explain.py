@@ -15,7 +15,7 @@ _WIDTH = 80
 
 def stories_table(rules: Iterable[Rule]) -> Table:
     """Rules as kidx.rule.v1 rows."""
-    names = ("code", "name", "severity", "title", "broker", "story", "mend")
+    names = ("code", "name", "severity", "title", "broker", "story", "repair")
     rows = ([getattr(rule, name) or None for name in names] for rule in rules)
     return Table("kidx.rule.v1", [Column(name, TEXT) for name in names], rows)
 
@@ -34,8 +34,8 @@ def render_stories(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
     for number, rule in enumerate(rules):
         out.write(("\n" if number else "") + f"{rule.code} {rule.name} ({rule.severity})\n{rule.title}.\n")
         parts = [("What happened, and what to do", rule.story), ("What a broker does", rule.broker)]
-        if rule.mend:
-            parts.append(("Mend", rule.mend))
+        if rule.repair:
+            parts.append(("Repair", rule.repair))
         for title, text in parts:
             lines = wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
             out.write(f"\n{title}:\n" + "\n".join(lines) + "\n")

@@ -48,7 +48,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "name": rule.name,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.story},
-        "help": {"text": " ".join(filter(None, (rule.broker, rule.mend)))},
+        "help": {"text": " ".join(filter(None, (rule.broker, rule.repair)))},
         "defaultConfiguration": {"level": rule.severity},
     }
 

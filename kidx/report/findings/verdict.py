@@ -114,11 +114,11 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
     lines += _wrapped("", finding.message)
     if in_full and finding.severity != NOTE:
         lines += _wrapped("broker: ", finding.broker)
-        if rule.mend:
+        if rule.repair:
             from shlex import quote
 
             directory = quote(os.path.dirname(finding.file) or ".")
-            lines += _wrapped("mend: ", rule.mend.replace("DIRECTORY", directory).replace("FIXED", "fixed/"))
+            lines += _wrapped("repair: ", rule.repair.replace("DIRECTORY", directory).replace("FIXED", "fixed/"))
     if in_full:
         lines.append(f"{_INDENT}why: kidx explain {rule.code}")
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from kidx.errors import CannotRead
 from kidx.execution import keep_freed_memory
-from kidx.findings import Finding, Skipped, bounded
+from kidx.findings import Finding, Skipped, limited
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.checks.against_log import check_lanes
 from kidx.rocketmq.checks.ext import ExtFiles
@@ -44,7 +44,7 @@ def check_store(
     checked = Checked()
     opened = OpenFiles()
     try:
-        findings = bounded(_StoreCheck(layout, config, opened, checked, crcs=crcs, jobs=jobs).run())
+        findings = limited(_StoreCheck(layout, config, opened, checked, crcs=crcs, jobs=jobs).run())
         checked.findings = [one for one in findings if rules is None or one.rule in rules]
     except CannotRead as e:
         checked.unread.append(str(e))
