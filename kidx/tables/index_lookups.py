@@ -127,7 +127,7 @@ def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[st
     if index_format is OFFSET_INDEX:
         return {"offset": key, "position": value}
     if iso:
-        from kidx.report.formats.render import iso_time
+        from kidx.text.times import iso_time
 
         return {"timestamp": key, "timestamp_iso": iso_time(key), "offset": value}
     return {"timestamp": key, "offset": value}

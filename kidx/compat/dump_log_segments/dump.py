@@ -18,9 +18,9 @@ from kidx.compat.dump_log_segments.complaints import Complaints
 from kidx.errors import KidxError
 from kidx.evidence import must_exist, open_evidence, read_file
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
-from kidx.report.formats.arrays import write
 from kidx.tables.index_entries import IndexReader
 from kidx.tables.inputs import Input
+from kidx.text.output import write_bytes
 
 KAFKA_KINDS = tuple(SEGMENT_SUFFIX)
 _SUFFIXES = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
@@ -91,7 +91,7 @@ class KafkaDump:
                     self._print(f"{path} passed sanity check.")
                 return
             if not (self.options.verify_index_only and index_format.relative):
-                write(sys.stdout, kafka_indexes.lines(reader, slots))
+                write_bytes(sys.stdout, kafka_indexes.lines(reader, slots))
             if index_format.relative and not file.is_stream:
                 self._compare(path, reader, slots)
 
@@ -132,7 +132,7 @@ class KafkaDump:
             heading = kafka_logs.log_heading(base_offset_of(file.path, self.base_offset))
         else:
             heading = kafka_logs.snapshot_heading(path)
-        write(sys.stdout, [heading])
+        write_bytes(sys.stdout, [heading])
         options = self.options
         with open_evidence(file.path) as evidence:
             end = min(evidence.size, options.max_bytes)
@@ -146,10 +146,10 @@ class KafkaDump:
                     ),
                     gaps.see,
                 )
-                write(sys.stdout, lines)
+                write_bytes(sys.stdout, lines)
                 self._complaints.gaps(java.absolute(path), gaps.found)
             else:
-                write(sys.stdout, log.batches())
+                write_bytes(sys.stdout, log.batches())
             for why in log.damage:
                 complain(f"{path}: {why}")
                 self.status = exit_status.UNREADABLE
@@ -161,13 +161,13 @@ class KafkaDump:
         from kidx.compat.dump_log_segments import logs as kafka_logs
 
         lines, wrong = kafka_logs.producer_lines(read_file(file.path))
-        write(sys.stdout, lines)
+        write_bytes(sys.stdout, lines)
         if wrong:
             _say(wrong)
             self.status = max(self.status, exit_status.FINDINGS)
 
     def _print(self, line: str) -> None:
-        write(sys.stdout, [os.fsencode(line + "\n")])
+        write_bytes(sys.stdout, [os.fsencode(line + "\n")])
 
 
 class _Gaps:
@@ -190,4 +190,4 @@ def _pairs(reader: IndexReader, slots: range, first: str, second: str) -> Iterat
 def _say(text: str) -> None:
     """A line on standard error, in the tool's words and not in kidx's name."""
     sys.stdout.flush()
-    write(sys.stderr, [os.fsencode(text + "\n")])
+    write_bytes(sys.stderr, [os.fsencode(text + "\n")])
