@@ -61,7 +61,7 @@ def test_a_rocketmq_store_given_to_verify_and_a_topic_that_it_has_not() -> None:
 
 def test_kidx_alone_shows_its_help() -> None:
     ran = kidx_here()
-    assert b"Find out what is wrong:" in ran.out + ran.err
+    assert b"Change files (a backup is kept):" in ran.out + ran.err
 
 
 def test_a_choice_of_rules_is_part_of_the_verdict() -> None:

@@ -15,9 +15,9 @@ from kidx.checks.partition import check_target
 from kidx.logdir.tree import Partition
 from kidx.pipeline import scan as scanning
 from kidx.pipeline import waves
-from kidx.pipeline.comparing import compare_replicas
-from kidx.pipeline.entries import write_entries
+from kidx.pipeline.index_entries import write_entries
 from kidx.pipeline.inventory import discover
+from kidx.pipeline.replica_comparison import compare_replicas
 from kidx.pipeline.replicas import bucket_sums
 from kidx.pipeline.results import checked_of, key_of
 from kidx.pipeline.schemas import KINDS, schema_of
@@ -123,7 +123,7 @@ def test_a_worker_that_dies_over_one_unit_loses_no_other(spark: Any, monkeypatch
         cloudpickle.unregister_pickle_by_value(poison)
     unread = {Path(key_of(row)).name: row["unread"] for row in done}
     assert len(done) == len(units)
-    assert "the process that did so failed twice" in unread.pop("payments-1")[0]
+    assert "the process that checked it failed twice" in unread.pop("payments-1")[0]
     assert not any(unread.values())
 
 

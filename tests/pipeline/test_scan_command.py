@@ -80,10 +80,10 @@ def _children(parent: int) -> list[int]:
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["--master", "spark://127.0.0.1:1"], 3, "nothing answers there (connection refused)"),
+        (["--master", "spark://127.0.0.1:1"], 3, "no connection (connection refused)"),
         (["--master", "nonsense"], 2, "not a Spark master"),
         (["--report", "html"], 2, "--report needs a place for the results; give one with --out DIR"),
-        (["--conf", "executor.memory=1g"], 2, "a setting looks like spark.executor.memory=2g"),
+        (["--conf", "executor.memory=1g"], 2, "not a setting such as spark.executor.memory=2g"),
     ],
 )
 def test_refusals_are_one_sentence(arguments: list[str], status: int, said: str) -> None:

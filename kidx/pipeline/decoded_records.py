@@ -1,4 +1,4 @@
-"""Records of Kafka's own topics, decoded in a task: what the data source's kind `decoded_records` gives."""
+"""Decoded records of Kafka's own topics: the columns of the data source's kind `decoded_records`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from kidx.formats.schemas.topics import Decoder
 
 _COLUMNS = ("offset", "timestamp", "control", "kind", "version", "key", "value", "problem")
-_NUMBERS = ("offset", "timestamp")  # what conditions are about
+_NUMBERS = ("offset", "timestamp")  # the columns that may have conditions
 
 
 def decoded_columns(evidence: Evidence, piece: Piece) -> Iterator[Mapping[str, Any]]:
-    """The columns of schemas.DECODED_RECORDS, a window of the log at a time.
+    """The columns of schemas.DECODED_RECORDS for each window of the log: int64 or object, shape (records,).
 
-    Of a damaged batch the records come that precede the damage.
+    Of a damaged batch, only the records before the damage are included.
     """
     import numpy as np
 
@@ -42,14 +42,24 @@ def decoded_columns(evidence: Evidence, piece: Piece) -> Iterator[Mapping[str, A
 def _row(content: Content, decode: Decoder) -> tuple[Any, ...]:
     control, offset, timestamp, key, value = content
     if control:
-        said = parse_control(key, value)
-        if said is None:
-            return offset, timestamp, True, None, None, _json_bytes(key), None, "no control record by its key"
-        return offset, timestamp, True, said.name, None, None, _json(said.fields), None
+        marker = parse_control(key, value)
+        if marker is None:
+            return (
+                offset,
+                timestamp,
+                True,
+                None,
+                None,
+                _json_bytes(key),
+                None,
+                "no control record by its key",
+            )
+        return offset, timestamp, True, marker.name, None, None, _json(marker.fields), None
     decoded = decode(key, value)
-    about, says = decoded
-    kind = about.name or (says and says.name)
-    return offset, timestamp, False, kind, says and says.version, _text(about), says and _text(says), decoded.problem
+    key_part, value_part = decoded
+    kind = key_part.name or (value_part and value_part.name)
+    version, value_text = value_part and value_part.version, value_part and _text(value_part)
+    return offset, timestamp, False, kind, version, _text(key_part), value_text, decoded.problem
 
 
 def _text(part: Part) -> str | None:
