@@ -70,7 +70,7 @@ def test_what_cannot_be_read_fails_in_a_sentence_or_is_skipped(reader: Any, tmp_
     with pytest.raises(Exception, match="it is a directory, and a file is wanted"):
         reader("offset_index", str(tmp_path / "t-0")).collect()
     assert reader("offset_index", str(tmp_path / "t-0"), on_error="skip").count() == 1
-    with pytest.raises(Exception, match="kind 'nothing': there are offset_index"):
+    with pytest.raises(Exception, match="kind 'nothing': choose one of offset_index"):
         reader("nothing").collect()
 
 

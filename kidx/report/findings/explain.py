@@ -11,13 +11,16 @@ from kidx.findings import Rule
 from kidx.tables.table import TEXT, Column, Table
 
 _WIDTH = 80
+_COLUMNS = [Column(name, TEXT) for name in ("code", "name", "severity", "title", "broker", "story", "mend")]
 
 
 def rules_table(rules: Iterable[Rule]) -> Table:
     """Rules as rows of kidx.rule.v1."""
-    names = ("code", "name", "severity", "title", "broker", "story", "repair")
-    rows = ([getattr(rule, name) or None for name in names] for rule in rules)
-    return Table("kidx.rule.v1", [Column(name, TEXT) for name in names], rows)
+    rows = (
+        [rule.code, rule.name, rule.severity, rule.title, rule.broker, rule.story, rule.repair or None]
+        for rule in rules
+    )
+    return Table("kidx.rule.v1", _COLUMNS, rows)
 
 
 def render_rule_list(rules: Sequence[Rule], out: IO[str] | None = None) -> None:

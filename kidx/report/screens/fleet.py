@@ -43,11 +43,8 @@ def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
         yield "page cache", f"warm index pages take up to {size_text(need['page_cache_bytes'])} ({need['broker']})"
     stalled = sorted(tables["stalled_retention"], key=lambda row: -row["held_bytes"])
     for row in stalled[:_MOST_NAMED]:
-        held = size_text(row["held_bytes"])
-        yield (
-            "retention",
-            f"{_name(row)} has a timestamp in the future in segment {row['segment']}: {held} are retained",
-        )
+        where, held = f"{_name(row)}, segment {row['segment']}", size_text(row["held_bytes"])
+        yield "retention", f"{where}: a timestamp in the future, which retains {held}"
     stranded = sorted(tables["stranded_groups"], key=lambda row: -row["records"])
     for row in stranded[:_MOST_NAMED]:
         yield "groups", _stranded(row)
