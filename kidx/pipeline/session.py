@@ -67,7 +67,7 @@ def spark_session(
     """
     need_spark()
     check_master(master)
-    _quiet_py4j()
+    _silence_lost_connections()
     scratch = Path(tempfile.mkdtemp(prefix="kidx-spark-"))
     log_path = Path(log_file) if log_file else scratch / "spark.log"
     gateway: Any = None
@@ -246,11 +246,15 @@ def _environment(master: str, scratch: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _quiet_py4j() -> None:
-    """Keep py4j from printing tracebacks of broken connections, which Python does if no logging is configured.
+def _silence_lost_connections() -> None:
+    """Keep py4j and the accumulator server from printing a traceback for each connection that the JVM's end breaks.
 
-    This is not undone: threads notice the end of the JVM after the session has ended.
+    py4j logs them, and Python prints log messages if no logging is configured. This is not undone: threads notice the
+    end of the JVM after the session has ended.
     """
+    from pyspark.accumulators import AccumulatorTCPServer
+
+    AccumulatorTCPServer.handle_error = lambda *_: None
     for logger in (logging.getLogger(), logging.getLogger("py4j")):
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())

@@ -11,16 +11,14 @@ from kidx.findings import Rule
 from kidx.tables.table import TEXT, Column, Table
 
 _WIDTH = 80
-_COLUMNS = [Column(name, TEXT) for name in ("code", "name", "severity", "title", "broker", "story", "mend")]
+# The columns of kidx.rule.v1, and the fields of Rule that they show.
+_FIELDS = {name: name for name in ("code", "name", "severity", "title", "broker", "story")} | {"mend": "repair"}
 
 
 def rules_table(rules: Iterable[Rule]) -> Table:
     """Rules as rows of kidx.rule.v1."""
-    rows = (
-        [rule.code, rule.name, rule.severity, rule.title, rule.broker, rule.story, rule.repair or None]
-        for rule in rules
-    )
-    return Table("kidx.rule.v1", _COLUMNS, rows)
+    rows = ([getattr(rule, field) or None for field in _FIELDS.values()] for rule in rules)
+    return Table("kidx.rule.v1", [Column(name, TEXT) for name in _FIELDS], rows)
 
 
 def render_rule_list(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
