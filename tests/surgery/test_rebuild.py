@@ -25,13 +25,14 @@ from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targe
 from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
 from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
-from tests.support import KAFKA_SETS
+from tests.support import KAFKA_SETS, answer_files
 
 KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
 RECOVERED = [
-    (fixture_set, found.parent.relative_to(fixture_set / "answers" / "recovered"))
+    (fixture_set, Path(path).parent)
     for fixture_set in KAFKA_SETS
-    for found in sorted((fixture_set / "answers" / "recovered").rglob("truncated.tsv"))
+    for path in answer_files(fixture_set)
+    if path.endswith("/truncated.tsv")
 ]
 CLEAN = KAFKA_SETS[0] / "clean"
 PLAIN = CLEAN / "plain-0" / "00000000000000000000.log"
@@ -39,15 +40,15 @@ PLAIN = CLEAN / "plain-0" / "00000000000000000000.log"
 
 @pytest.mark.parametrize(("fixture_set", "below"), RECOVERED, ids=lambda value: str(value)[-60:])
 def test_as_kafkas_recovery(fixture_set: Path, below: Path) -> None:
-    stage, interval, *partition = below.parts
-    expected = fixture_set / "answers" / "recovered" / below
+    _, stage, interval, *partition = below.parts
+    expected = answer_files(fixture_set)
     compared = 0
     for target in targets_of(str(fixture_set / stage / Path(*partition))):
         rebuilt = rebuild(target, int(interval))
         for suffix, kind in KINDS.items():
-            path = expected / (f"{target.segment.base_offset:020d}" + suffix)
-            if path.exists():
-                assert rebuilt.new.get(kind, b"") == path.read_bytes(), path
+            path = f"{below}/{target.segment.base_offset:020d}{suffix}"
+            if path in expected:
+                assert rebuilt.new.get(kind, b"") == expected[path], path
                 compared += 1
         assert rebuilt.recovered.broken is None
     assert compared
