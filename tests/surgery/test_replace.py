@@ -195,6 +195,12 @@ def test_a_broker_that_starts_meanwhile_is_kept_out(path: Path, monkeypatch: pyt
     assert subprocess.run([sys.executable, "-c", start, lock], check=False).returncode == 0
 
 
+def test_a_broker_that_comes_between_the_question_and_the_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kidx.surgery.broker._holder", lambda lock: None)
+    with running_broker(path.parents[1]):
+        refused(path, "a broker runs on this directory", ".lock is held")
+
+
 def test_another_kidx(path: Path) -> None:
     hold = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(flush=True); input()"
     other = subprocess.Popen([sys.executable, "-c", hold, path.parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
