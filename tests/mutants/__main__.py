@@ -21,7 +21,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +33,7 @@ KNOWN = Path(__file__).with_name("survivors.tsv")  # path, function, before, aft
 COPIED = ("kidx", "tests", "fixtures", "docs", "man", "pyproject.toml", "README.md")
 WANTED = 0.95
 MEMORY_BYTES = 8 << 30
+WAIT_S = 600  # a mutant that sleeps for ever
 
 
 class Checkout:
@@ -59,28 +59,31 @@ class Checkout:
         files = sorted(p for p in (self.place / "fixtures").rglob("*"))
         return [(str(p), s.st_size, s.st_mtime_ns) for p in files for s in [p.lstat()] if not p.is_dir()]
 
-    def test(self, tests: list[str], timeout_s: float | None = None, first: bool = False) -> bool:
-        """Whether the tests pass in time. On the first run compiled tests are kept."""
+    def test(self, path: str, processor_s: int | None = None) -> bool:
+        """Whether the tests near a module pass, each process in `processor_s` of the processor's time.
+
+        Without a limit, on the first run, the compiled tests are kept.
+        """
         scratch = self.place / "tmp"
         scratch.mkdir()
         env = {**os.environ, "PYTHONPATH": str(self.place), "TMPDIR": str(scratch), "PYTHONHASHSEED": "0"}
         env.pop("KIDX_FIXTURES", None)
-        if not first:
+        if processor_s:
             env["PYTHONDONTWRITEBYTECODE"] = "1"
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
         with open(self.place / "output", "wb") as output:
             running = subprocess.Popen(
-                command,
+                command + tests_near(path, self.place),
                 cwd=self.place,
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_bound_memory,
+                preexec_fn=lambda: _limit(processor_s),
             )
         try:
-            return running.wait(timeout_s) == 0
+            return running.wait(processor_s and WAIT_S) == 0
         except subprocess.TimeoutExpired:
             return False
         finally:
@@ -93,27 +96,33 @@ class Checkout:
                 self._copy("fixtures")
                 self._fixtures = self._state()
 
-    def survives(self, mutant: Mutant, timeout_s: float) -> bool:
+    def survives(self, mutant: Mutant, processor_s: int) -> bool:
         """Whether the tests near a mutant pass with it."""
         file = self.place / mutant.path
         source = file.read_bytes()
         file.write_bytes(mutant.apply(source))
         try:
-            return self.test(tests_near(mutant.path), timeout_s)
+            return self.test(mutant.path, processor_s)
         finally:
             file.write_bytes(source)
 
 
-def _bound_memory() -> None:
+def _limit(processor_s: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if processor_s:
+        resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s))
 
 
-def tests_near(path: str) -> list[str]:
+def tests_near(path: str, root: Path = ROOT) -> list[str]:
     """The tests of a module's room, those named after the module first."""
     room = Path("tests", Path(path).parts[1])
-    named = sorted((ROOT / room).rglob(f"test_{Path(path).stem}*.py"))
-    rest = sorted(f for f in (ROOT / room).rglob("test_*.py") if f not in named)
-    return [str(f.relative_to(ROOT)) for f in (*named, *rest)]
+    named = sorted((root / room).rglob(f"test_{Path(path).stem}*.py"))
+    rest = sorted(f for f in (root / room).rglob("test_*.py") if f not in named)
+    return [str(f.relative_to(root)) for f in (*named, *rest)]
+
+
+def room_of(mutant: Mutant) -> str:
+    return "/".join(Path(mutant.path).parts[:2])
 
 
 def known_survivors() -> dict[tuple[str, str, str, str], str]:
@@ -148,29 +157,36 @@ def main() -> int:
         return run(sample, Path(place), asked.jobs)
 
 
+def _used() -> float:
+    """Seconds of the processor that processes which have ended used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(sample: list[Mutant], place: Path, jobs: int) -> int:
     """Run every mutant, print a line each, and the status."""
     checkouts: queue.Queue[Checkout] = queue.Queue()
-    timeouts: dict[str, float] = {}
+    limits: dict[str, int] = {}
     for number in range(jobs):
         checkout = Checkout(place / str(number))
-        for room in sorted({str(Path(*Path(m.path).parts[:2])) for m in sample}):
-            began = time.monotonic()
-            if not checkout.test(tests_near(f"{room}/-"), first=True):
+        for room in sorted(set(map(room_of, sample))):
+            before = _used()
+            if not checkout.test(f"{room}/-"):
                 output = (checkout.place / "output").read_text(errors="replace")
                 sys.exit(f"{output}\nthe tests near {room} fail without a mutant")
-            timeouts[room] = max(timeouts.get(room, 0), 10 * (time.monotonic() - began) + 30)
+            limits[room] = 10 + 3 * int(_used() - before)
         checkouts.put(checkout)
 
     def survives(mutant: Mutant) -> bool:
         checkout = checkouts.get()
         try:
-            return checkout.survives(mutant, timeouts[str(Path(*Path(mutant.path).parts[:2]))])
+            return checkout.survives(mutant, limits[room_of(mutant)])
         finally:
             checkouts.put(checkout)
 
     known, counts = known_survivors(), dict.fromkeys(("killed", "listed", "survived"), 0)
-    with ThreadPoolExecutor(jobs) as pool:
+    pool = ThreadPoolExecutor(jobs)
+    try:
         for mutant, survived in zip(sample, pool.map(survives, sample), strict=True):
             reason = known.get((mutant.path, mutant.function, mutant.before, mutant.after))
             verdict = ("listed" if reason else "survived") if survived else "killed"
@@ -179,6 +195,8 @@ def run(sample: list[Mutant], place: Path, jobs: int) -> int:
             print(f"\t- {mutant.before}\n\t+ {mutant.after}", flush=True)
             if reason:
                 print(f"\t{reason if survived else 'listed as a survivor, but killed: ' + reason}")
+    finally:
+        pool.shutdown(cancel_futures=True)
     share = counts["killed"] / max(1, len(sample))
     print(f"{share:.1%} killed; " + ", ".join(f"{number} {what}" for what, number in counts.items()))
     return int(counts["survived"] > 0 or share < WANTED)

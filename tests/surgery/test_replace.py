@@ -340,6 +340,31 @@ def test_a_file_apart_is_never_overwritten(tmp_path: Path) -> None:
     assert listing(tmp_path) == {f"out/plain-0/{INDEX}": NEW}
 
 
+def test_any_call_for_a_file_apart_may_fail(tmp_path: Path) -> None:
+    path = tmp_path / "out" / INDEX
+    for failing in range(100):
+        with pytest.MonkeyPatch.context() as patch:
+            intercept(patch, failing_from(failing, errno.ENOSPC))
+            try:
+                create_apart(str(path), NEW)
+                break
+            except Refused as refusal:
+                assert "no space left on the device" in str(refusal)
+            except KidxError as afterwards:
+                assert "could not be flushed" in str(afterwards)
+                break
+        assert listing(tmp_path) == {}
+    assert failing > 3 and listing(tmp_path) == {f"out/{INDEX}": NEW}
+
+
+def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    refused(path, "its file system gives no lock", "nothing was written")
+
+
 def test_reading_what_cannot_be_read(tmp_path: Path) -> None:
     assert read_whole(str(tmp_path / INDEX)) is None
     (tmp_path / "loop").symlink_to("loop")
