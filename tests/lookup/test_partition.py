@@ -10,8 +10,8 @@ from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import READ_COMMITTED, READ_UNCOMMITTED, SPECIAL, PartitionReader
 from kidx.lookup.segment import SegmentReader
-from kidx.lookup.transactions import open_transactions
-from tests.building import message
+from kidx.lookup.transactions import batches_since, open_transactions
+from tests.building import batch, message, record
 from tests.damage import flip_byte
 from tests.support import KAFKA_SETS
 
@@ -140,6 +140,29 @@ def test_an_offset_belongs_to_the_last_segment_that_begins_by_then() -> None:
     assert partition.segment_for(-1).base_offset == bases[0]
     assert [s.base_offset for s in partition.segments_from(partition.segments[1])] == bases[1:]
     assert [partition.active(segment) for segment in partition.segments] == [False] * (len(bases) - 1) + [True]
+
+
+def test_time_0_is_a_time_and_may_have_a_start() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "plain-0")))
+    assert partition.list_offsets(0).found[2] == 0  # type: ignore[index]
+    assert partition.list_offsets(0, start=7).found[2] == 7  # type: ignore[index]
+
+
+def test_the_largest_time_is_found_in_the_batch_that_has_it_as_its_maximum(tmp_path: Path) -> None:
+    """A record of that time in an earlier batch, whose header says otherwise, is passed over."""
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(
+        batch([record(0)], base_timestamp=500, max_timestamp=400)
+        + batch([record(0)], base_offset=1, base_timestamp=500)
+    )
+    assert PartitionReader(Partition(str(tmp_path))).list_offsets(SPECIAL["max-timestamp"]).found[2] == 1  # type: ignore[index]
+
+
+def test_the_batch_that_ends_with_the_offset_asked_for_is_among_those_since(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(batch([record(0), record(1)]) + batch([record(0)], base_offset=2))
+    for since, bases in ((1, [0, 2]), (2, [2]), (3, [])):
+        assert [b.base_offset for b in batches_since(Partition(str(tmp_path)), since)] == bases
 
 
 def test_no_time_is_so_late() -> None:
