@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -19,6 +19,22 @@ ENVIRONMENT = {  # the man page lists these
     "TERM": "If `dumb`, output is not coloured.",
     "KIDX_TRACEBACK": "If set and not empty, a bug of kidx shows its traceback.",
 }
+
+
+def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one, listed by help in this order."""
+
+    def add(f: F) -> F:
+        for decorator in reversed(decorators):
+            f = decorator(f)
+        return f
+
+    return add
+
+
+def given(asked: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The options of these names that were used."""
+    return {name: asked[name] for name in names if asked.get(name) is not None and asked[name] is not False}
 
 
 def examples(*lines: str) -> str:

@@ -54,6 +54,10 @@ class Maybe(NamedTuple):
     values: Integers
     present: npt.NDArray[np.bool_]
 
+    def copy(self) -> Maybe:
+        """Values and presence in memory of their own."""
+        return Maybe(self.values.copy(), self.present.copy())
+
     def part(self, rows: Any) -> Maybe:
         """Some rows: a slice, or an array of row numbers."""
         return Maybe(self.values[rows], self.present[rows])
