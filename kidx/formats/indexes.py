@@ -215,6 +215,21 @@ def decode(
     return arrays | {f.name: raw[f.name].astype(np.int64) for f in index_format.fields if f.name in wanted}
 
 
+def entries_array(index_format: IndexFormat, buffer: object, base_offset: int = 0) -> npt.NDArray[np.void]:
+    """Every whole entry of a buffer as a structured array, shape (entries,): the fields of `columns`, each int64.
+
+    Offsets are absolute, timestamps in ms since the epoch, positions in bytes.
+    """
+    import numpy as np
+
+    columns = decode(index_format, buffer, base_offset, index_format.columns)
+    count = len(columns[index_format.key])
+    array = np.empty(count, [(name, np.int64) for name in index_format.columns])
+    for name in index_format.columns:
+        array[name] = columns[name]
+    return array
+
+
 def decode_plain(index_format: IndexFormat, data: bytes) -> dict[str, array[int]]:
     """As `decode`, without numpy: every stored field as an array("q"), shape (entries,).
 

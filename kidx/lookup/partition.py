@@ -7,7 +7,7 @@ Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByT
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,11 +15,12 @@ from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, read_file
 from kidx.formats.batches import Batch
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.segment import FoundTime, SegmentReader
+from kidx.lookup.segment import NOT_FOUND, FoundBatch, FoundTime, SegmentReader
 from kidx.lookup.transactions import is_aborted, open_transactions
 
 if TYPE_CHECKING:
     from kidx.formats.checkpoints import EpochStart
+    from kidx.formats.records import Record
 
 # ListOffsetsRequest's special timestamps
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
@@ -120,6 +121,24 @@ class PartitionReader:
             with SegmentReader(segment) as reader:
                 largest.append((segment, *reader.largest_timestamp(active=self.active(segment))))
         return max(largest, key=lambda found: found[1])
+
+    def find_offset(self, offset: int) -> tuple[Segment | None, FoundBatch]:
+        """The first batch that reaches an offset, as a fetch from there begins, and its segment; None without one."""
+        found = NOT_FOUND
+        if self.out_of_range(offset) is None:
+            for segment in self.segments_from(self.segment_for(offset)):
+                with SegmentReader(segment) as reader:
+                    found = reader.translate_offset(offset)
+                if found.batch is not None:
+                    return segment, found
+        return None, found
+
+    def records(self, start: int | None = None) -> Iterator[Record]:
+        """Every record of the partition from an offset on (default: the log start), control records among them."""
+        first = self.start_offset if start is None else start
+        for segment in self.segments_from(self.segment_for(first)):
+            with SegmentReader(segment) as reader:
+                yield from reader.records(first)
 
     def list_offsets(
         self,

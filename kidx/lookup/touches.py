@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
-from kidx.lookup.index import IndexReader
+from kidx.lookup.index import IndexReader, LookUp
 from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
 from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
@@ -21,20 +21,9 @@ WORKLOADS = (TAIL, UNIFORM, ALL, REPLAY)
 UNIFORM_LOOKUPS = 100_000
 
 
-class Way(NamedTuple):
-    """One look-up's way: where it ends (a slot, -1 none), the slots read and the pages touched, both in order."""
-
-    slot: int
-    probes: list[int]
-    pages: list[int]
-
-
-def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> Way:
-    """The way of a look-up by key."""
-    recorder = Recorder(index.reader())
-    slot = index.bounds(target, KEY, kind, recorder).lower
-    probes = [probed for probed, _ in recorder.probes]
-    return Way(slot, probes, pages_touched(probes, index.index_format.size, page_bytes))
+def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> LookUp:
+    """A look-up by key."""
+    return index.look_up(target, search=kind, page_bytes=page_bytes)
 
 
 def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes: int = PAGE_BYTES) -> Counter[int]:

@@ -25,6 +25,30 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 
+# The columns of Window.to_numpy: positions and sizes in bytes, timestamps in ms since the epoch (-1 none), `codec` 0
+# none, 1 gzip, 2 snappy, 3 lz4, 4 zstd, `count` -1 where only inflating tells. `crc_ok` is True where not checked.
+COLUMNS = [
+    ("position", "<i8"),
+    ("size", "<i8"),
+    ("magic", "<i1"),
+    ("base_offset", "<i8"),
+    ("last_offset", "<i8"),
+    ("count", "<i4"),
+    ("leader_epoch", "<i4"),
+    ("codec", "<i1"),
+    ("log_append_time", "?"),
+    ("transactional", "?"),
+    ("control", "?"),
+    ("base_timestamp", "<i8"),
+    ("max_timestamp", "<i8"),
+    ("producer_id", "<i8"),
+    ("producer_epoch", "<i2"),
+    ("base_sequence", "<i4"),
+    ("crc", "<u4"),
+    ("crc_ok", "?"),
+]
+
+
 class Window:
     """Neighbouring batches, in file order. Rows are had by `batches()` without numpy, columns as arrays, shape (n,).
 
@@ -83,6 +107,20 @@ class Window:
         array = self._columns.get(name)
         if array is None:
             array = self._columns[name] = self._rows[name].astype(np.int64)
+        return array
+
+    def to_numpy(self) -> npt.NDArray[np.void]:
+        """The batches as a structured array, shape (n,): see COLUMNS."""
+        import numpy as np
+
+        array = np.empty(len(self), COLUMNS)
+        for name, _ in COLUMNS:
+            if name == "crc_ok":
+                array[name] = True if self.crc_ok is None else self.crc_ok
+            elif name == "count":
+                array[name] = self.column("record_count")
+            else:
+                array[name] = getattr(self, name) if hasattr(type(self), name) else self.column(name)
         return array
 
     @cached_property
