@@ -169,9 +169,9 @@ def extent_of(
     """Find where an index's entries end, reading backwards only as far as there are zeros.
 
     `size` is the file's bytes, `read(position, length)` gives bytes of it. A new index is zero-filled up to its maximum
-    size and trimmed on roll or clean close (AbstractIndex), so trailing zero slots are preallocation. An entry 0 of
-    zeros counts as preallocation, too: Kafka never indexes position 0; in a time index (0, base) can be real, but only
-    the log can tell.
+    size and trimmed on roll or clean close (AbstractIndex), so trailing zero slots are preallocation. Entry 0 all zero:
+    preallocation in an offset index, for Kafka never indexes position 0. In a time index (0, base) can be real, but
+    only the log can tell.
     """
     width = index_format.size
     slots, torn = divmod(size, width)
