@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.cleaner.bounds import DirtyRange, dirty_range
-from kidx.cleaner.mapping import fill
+from kidx.cleaner.batches import aborted_in, read_batches
+from kidx.cleaner.dirty_range import DirtyRange, dirty_range
+from kidx.cleaner.map_filling import fill
 from kidx.cleaner.offset_map import MAX_MEMORY_BYTES, OffsetMap
 from kidx.cleaner.producers import active_producers
-from kidx.cleaner.reading import aborted_in, read_batches
 from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, Verdict, judge
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.records import Record

@@ -12,9 +12,9 @@ from kidx.formats.control import parse_control
 from kidx.formats.records import Damage
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decoder_of
 from kidx.pipeline.pieces import Piece
-from kidx.segments.in_order import Content, records_in_order
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
+from kidx.segments.window_records import Content, records_in_order
 
 if TYPE_CHECKING:
     from kidx.formats.schemas.topics import Decoder

@@ -44,12 +44,10 @@ def _plausible_headers(data: bytearray, remaining: int) -> list[tuple[int, int]]
     """Where in `data` something like a v2 header starts that ends in time, and how many bytes it claims."""
     import numpy as np
 
-    from kidx.segments.crc_chain import header_rows
-
     array = np.frombuffer(data, np.uint8)
     starts = np.flatnonzero(array[_MAGIC_AT : len(array) - HEADER_BYTES + 1 + _MAGIC_AT] == 2)
     headers = np.ndarray(len(data) - HEADER_BYTES + 1, f"V{HEADER_BYTES}", array.data, 0, (1,))[starts]
-    rows = header_rows(headers)
+    rows = headers.view(BATCH_HEADER.dtype)
     sizes = rows["length"].astype(np.int64) + OVERHEAD_BYTES
     delta, count = rows["last_offset_delta"].astype(np.int64), rows["record_count"]
     fits = (sizes >= HEADER_BYTES) & (sizes <= remaining - starts)

@@ -22,7 +22,7 @@ from kidx.segments.walk import END, Ending, ending_of
 from kidx.segments.windows import Window
 
 if TYPE_CHECKING:
-    from kidx.segments.block import Block
+    from kidx.segments.array_reader import ArrayReader
     from kidx.segments.windows import Ints
 
     IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
@@ -49,7 +49,7 @@ class Scan(Iterator[Window]):
         self.position = start
         self.ending: Ending | None = None
         self._index_positions = index_positions
-        self._block: Block | None = None
+        self._array_reader: ArrayReader | None = None
         self._plain = _PlainReader(evidence, end, check_crc)
         self._dense = hold
         self._most_batches = _FIRST_LOOK_BATCHES  # of a plain window; small at first, to see how large batches are
@@ -69,30 +69,30 @@ class Scan(Iterator[Window]):
             self.ending = Ending(END, position)
             return None
         if self._dense:
-            block = self._open_block()
-            head, at = block.load(position, self.end), 0
+            reader = self._open_array_reader()
+            head, at = reader.load(position, self.end), 0
         else:
             head, at = self._plain.header_at(position, min(HEADER_BYTES, remaining))
         if fault := fault_at(head, at, remaining):
             self.ending = ending_of(self.evidence, position, self.end, fault.torn, fault.why, fault.missing_bytes)
             return None
         _, length, _, magic = PREFIX.unpack_from(head, at)
-        if self._dense and magic == 2 and length + OVERHEAD_BYTES <= block.capacity:
-            window = block.window()
+        if self._dense and magic == 2 and length + OVERHEAD_BYTES <= reader.capacity:
+            window = reader.window()
         else:
             window = self._plain.window(position, self._most_batches)
             self._most_batches = _PLAIN_WINDOW_BATCHES
         self._dense = self.hold or (window.end - window.start) < len(window) * DENSE_BYTES
         return window
 
-    def _open_block(self) -> Block:
+    def _open_array_reader(self) -> ArrayReader:
         """The block, made when it is first needed: a log of large batches is scanned without numpy."""
-        if self._block is None:
-            from kidx.segments.block import Block
+        if self._array_reader is None:
+            from kidx.segments.array_reader import ArrayReader
 
             given = self._index_positions() if callable(self._index_positions) else self._index_positions
-            self._block = Block(self.evidence, given, self.check_crc, self.hold)
-        return self._block
+            self._array_reader = ArrayReader(self.evidence, given, self.check_crc, self.hold)
+        return self._array_reader
 
 
 def scan(

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kidx.cleaner.map_sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.cleaner.plan import Plan
 from kidx.cleaner.retention import DROPPED
-from kidx.cleaner.sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.tables.table import BOOL, INT, TEXT, TREE, Column, Table
 from kidx.tables.targets import timestamp_ms
 

@@ -83,8 +83,8 @@ class DecodedTable:
                     yield batch.control, record.offset, record.timestamp, record.key, record.value
                 self._complain(batch, decoded.damage)
             return
-        from kidx.segments.in_order import records_in_order
         from kidx.segments.record_blocks import RecordDecoder
+        from kidx.segments.window_records import records_in_order
 
         decoder = RecordDecoder(evidence)
         for window in self.reader.windows(hold=True):

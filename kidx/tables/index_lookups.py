@@ -12,7 +12,7 @@ from kidx.formats.indexes import TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
-from kidx.lookup.touches import MANY, many_lookups
+from kidx.lookup.touched_pages import MANY, many_lookups
 from kidx.pages.geometry import pages_of_slot, pages_touched
 from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Table
 from kidx.tables.targets import read_targets, timestamp_ms, whole_number

@@ -12,7 +12,7 @@ from kidx.evidence.page_cache import PAGE_BYTES
 from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search
-from kidx.lookup.touches import way_of
+from kidx.lookup.touched_pages import way_of
 from kidx.pages.observation import CannotObserve, Specimen, original, private_copy
 from kidx.pages.residency import residency_of
 from kidx.tables.index_lookups import searched_index

@@ -10,7 +10,7 @@ from kidx.cli import complain, exit_status
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import must_exist, open_evidence
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of, index_format_of, parse_file_name
-from kidx.lookup.measures import measure
+from kidx.lookup.index_measures import measure
 from kidx.tables.inputs import Input, inputs_of
 from kidx.tables.table import TEXT, TIMESTAMP, Column, Table
 

@@ -10,7 +10,7 @@ from kidx.evidence import Evidence
 from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot
-from kidx.lookup.touches import REPLAY, growth, touches_of, way_of, workload_targets
+from kidx.lookup.touched_pages import REPLAY, growth, touches_of, way_of, workload_targets
 from kidx.tables.index_lookups import searched_index
 from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
 from kidx.tables.targets import read_targets, timestamp_ms, whole_number

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.lookup.many import ManyLookups
+from kidx.lookup.many_lookups import ManyLookups
 from kidx.lookup.search import STANDARD, WARM, Recorder, search
 from kidx.pages.geometry import pages_touched
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.cleaner.bounds import DirtyRange
+from kidx.cleaner.batches import aborted_in, read_batches
+from kidx.cleaner.dirty_range import DirtyRange
 from kidx.cleaner.offset_map import OffsetMap
-from kidx.cleaner.reading import aborted_in, read_batches
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.logdir.tree import Segment
 from kidx.lookup.partition import PartitionReader

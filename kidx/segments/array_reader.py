@@ -9,9 +9,9 @@ import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.execution import keep_freed_memory
-from kidx.formats.batches import CRC_START, HEADER_BYTES
+from kidx.formats.batches import BATCH_HEADER, CRC_START, HEADER_BYTES
 from kidx.formats.checksums import crc32c
-from kidx.segments.crc_chain import CrcChain, header_rows
+from kidx.segments.crc_chain import CrcChain
 from kidx.segments.parallel_walk import boundaries
 from kidx.segments.windows import Window
 
@@ -26,7 +26,7 @@ _CHAINED_BYTES = 8192  # average batch size up to which chaining their CRCs is f
 _SPARE_BYTES = 64
 
 
-class Block:
+class ArrayReader:
     """A buffer of `capacity` bytes that is filled again and again with whole v2 batches."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Block:
         starts[:1] = 0
         starts[1:] = ends[:-1]
         headers = self._headers[starts]
-        rows = header_rows(headers)
+        rows = headers.view(BATCH_HEADER.dtype)
         other = (rows["magic"] != 2) | (ends - starts < HEADER_BYTES)
         if other.any():  # older messages, or no batch at all: the scan looks at what comes there
             count = int(other.argmax())
@@ -76,7 +76,7 @@ class Block:
                 self._chain = CrcChain(self._bytes, self.capacity // HEADER_BYTES + 1)
             if self._chain.holds(starts, int(ends[-1]), headers):
                 return []
-        stored = header_rows(headers)["crc"].tolist()
+        stored = headers.view(BATCH_HEADER.dtype)["crc"].tolist()
         spans = zip(starts.tolist(), ends.tolist(), stored, strict=True)
         return [row for row, (a, b, crc) in enumerate(spans) if crc32c(self._view[a + CRC_START : b]) != crc]
 

@@ -6,7 +6,7 @@ from math import inf, log
 from typing import NamedTuple
 
 from kidx.cleaner.digests import Digest
-from kidx.cleaner.mapping import dirty_keys
+from kidx.cleaner.map_filling import dirty_keys
 from kidx.cleaner.offset_map import OFFSET_BYTES
 from kidx.cleaner.plan import Plan
 

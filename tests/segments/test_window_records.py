@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 from kidx.evidence import open_evidence
-from kidx.segments.in_order import records_in_order
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.records import read_records
 from kidx.segments.scan import scan
 from kidx.segments.walk import walk
+from kidx.segments.window_records import records_in_order
 from tests.building import batch, message, record, wrapper
 
 

@@ -13,7 +13,7 @@ from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
 from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
 if TYPE_CHECKING:
-    from kidx.lookup.many import ManyLookups
+    from kidx.lookup.many_lookups import ManyLookups
 
 MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
 TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
@@ -57,7 +57,7 @@ def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
 
 def many_lookups(index: IndexReader, by: str = KEY) -> ManyLookups | None:
     """The index made ready for look-ups by the million; None where its keys (or values) do not strictly rise."""
-    from kidx.lookup.many import ManyLookups
+    from kidx.lookup.many_lookups import ManyLookups
 
     try:
         return ManyLookups(index.column(by), index.index_format.size, index.index_format.warm_entries)
