@@ -1,4 +1,4 @@
-"""What of a log the cleaner takes up: from the first dirty offset up to the first uncleanable one.
+"""What the cleaner reads of a log: from the first dirty offset up to the first uncleanable one.
 
 Source: LogCleanerManager.cleanableOffsets.
 """
@@ -15,7 +15,7 @@ CHECKPOINT = "cleaner-offset-checkpoint"
 
 
 class DirtyRange(NamedTuple):
-    """`first_dirty` up to, not including, `first_uncleanable`; both with the sentence that says why."""
+    """`first_dirty` up to, not including, `first_uncleanable`, each with the reason as a phrase."""
 
     first_dirty: int
     first_dirty_why: str
@@ -24,7 +24,7 @@ class DirtyRange(NamedTuple):
 
 
 def dirty_range(reader: PartitionReader, min_compaction_lag_ms: int, now_ms: int) -> DirtyRange:
-    """The range of a partition at a moment."""
+    """The dirty range of a partition at `now_ms`."""
     first_dirty, dirty_why = _first_dirty(reader)
     bounds = [
         (
@@ -38,7 +38,7 @@ def dirty_range(reader: PartitionReader, min_compaction_lag_ms: int, now_ms: int
         if young is not None:
             bounds.append((young.base_offset, f"a segment with records younger than {min_compaction_lag_ms} ms"))
     first_uncleanable, why = min(bounds, key=lambda bound: bound[0])
-    # A segment is cleaned whole or not at all.
+    # A segment is cleaned completely or not at all.
     begins = reader.segment_for(first_uncleanable).base_offset
     return DirtyRange(first_dirty, dirty_why, max(min(first_uncleanable, begins), first_dirty), why)
 

@@ -24,7 +24,7 @@ class Filled(NamedTuple):
 
 
 def fill(offset_map: OffsetMap, reader: PartitionReader, dirty: DirtyRange, load_factor: float) -> Filled:
-    """Put the dirty records' keys into the map, and its latest offset where it was read to.
+    """Put the dirty records' keys into the map, and set its latest offset to the end of what was read.
 
     A map that is full ends the pass, even inside a segment; the rest waits for the next one. (0.10.0 and before died
     instead: KAFKA-3894.)
@@ -53,7 +53,7 @@ def dirty_segments(reader: PartitionReader, dirty: DirtyRange) -> list[Segment]:
 
 
 def dirty_keys(reader: PartitionReader, dirty: DirtyRange) -> Iterator[tuple[bytes, int]]:
-    """Key and offset of every record that a map without limits would take, in the log's order."""
+    """Key and offset of every record that a map without a limit would take, in the log's order."""
     transactions = CleanedTransactions()
     segments = dirty_segments(reader, dirty)
     for i, segment in enumerate(segments):
@@ -74,7 +74,7 @@ _NO_KEY, _NEW_KEY, _KNOWN_KEY = range(3)  # how a segment's last keyed record le
 def _fill_from(
     offset_map: OffsetMap, segment: Segment, first_dirty: int, most: int, transactions: CleanedTransactions
 ) -> int | None:
-    """Put one segment's keys; how the last left the map, None where the map got full."""
+    """Put one segment's keys; returns how the last one left the map, None if the map became full."""
     last = _NO_KEY
     for batch, records, marker in read_batches(segment):
         if batch.control:

@@ -23,13 +23,13 @@ class Need(NamedTuple):
 
 
 def need_of(plan: Plan) -> Need:
-    """What one pass over the plan's dirty part needs. Where its map did not hold all keys, the log is read again."""
+    """What one pass over the plan's dirty part needs. If its map did not hold all keys, the log is read again."""
     keys, ends_new = (_count(plan)) if plan.map_full else (plan.offset_map.size, plan.ends_new)
     return need_for(keys, ends_new=ends_new)
 
 
 def need_for(keys: int, *, ends_new: bool) -> Need:
-    """What so many different keys need; `ends_new`: the last keyed record brings one of them for the first time."""
+    """What this many different keys need; `ends_new`: the last keyed record has a key not seen before."""
     return Need(keys, keys if ends_new or not keys else keys + 1)
 
 
@@ -56,7 +56,7 @@ def smallest_buffer(entries: int, digest: Digest, load_factor: float, threads: i
 
 
 def expected_collision_rate(size: int, slots: int) -> float:
-    """Probes beyond the first of `size` new keys, a put, if every probe met every slot alike (uniform hashing)."""
+    """Expected probes beyond the first, per put of `size` new keys, under uniform hashing."""
     if not size:
         return 0.0
     load = size / slots

@@ -1,4 +1,4 @@
-"""Kafka's offset map: the latest offset of every key in a fixed piece of memory, keys known by their digest alone.
+"""Kafka's offset map: the latest offset of every key in a fixed amount of memory, keys known by their digest alone.
 
 Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap. Slot for slot and count for count the same, so that a
 plan made with it forgets and collides where the cleaner does.
@@ -29,7 +29,7 @@ MAX_MEMORY_BYTES = 2**31 - 1
 
 
 class OffsetMapFull(KidxError):
-    """Raised by a put into a map whose every slot is taken, even for a key that is there, as in Kafka."""
+    """Raised by a put into a full map, even for a key that it has, as in Kafka."""
 
 
 class OffsetMap:
@@ -76,7 +76,7 @@ class OffsetMap:
         self._reset_counts()
 
     def update_latest_offset(self, offset: int) -> None:
-        """Say up to which offset the log was read, where that is past the last put."""
+        """Set the offset up to which the log was read, where that is past the last put."""
         self.latest_offset = offset
 
     def to_bytes(self) -> bytes:
@@ -115,7 +115,7 @@ class OffsetMap:
         return -1
 
     def put_many(self, keys: Sequence[bytes], offsets: Iterable[int]) -> None:
-        """Put keys in order, as so many calls of `put` would, in arrays.
+        """Put keys in order: the same result as calling `put` for each, but in arrays.
 
         Raises OffsetMapFull at the first put into a full map; those before it are done. Raises UsageError where keys
         and offsets are not equally many.
@@ -125,7 +125,7 @@ class OffsetMap:
             raise self._full()
 
     def _place(self, keys: Sequence[bytes], offsets: Iterable[int]) -> int:
-        """Put keys in order until the map is full; how many puts were done. Raises UsageError for unequal lengths."""
+        """Put keys in order until the map is full; returns how many were put. Raises UsageError for unequal lengths."""
         import numpy as np
 
         values = offsets.tolist() if isinstance(offsets, np.ndarray) else list(offsets)
@@ -190,7 +190,7 @@ class OffsetMap:
             holder[table[:, :24].any(axis=1)] = -1
         slot_of = np.empty(n, np.int32)
         attempts = np.zeros(n, np.int32)
-        known_slots = []  # of keys that the map had before
+        known_slots = []  # of keys that were in the map before
         active = np.arange(n, dtype=np.int32)
         while len(active):
             slot = _slots(digests, active, attempts[active], slots)
@@ -250,7 +250,7 @@ def _slots(
 
     n, size = digests.shape
     last = size - 4
-    words = np.ndarray(n * size - 3, ">u4", digests.data, 0, (1,))  # four bytes from any byte
+    words = np.ndarray(n * size - 3, ">u4", digests.data, 0, (1,))  # four bytes starting at any byte
     probe = words[keys.astype(np.int64) * size + np.minimum(attempts, last)].astype(np.uint32)
     probe += np.maximum(attempts - last, 0).astype(np.uint32)  # wraps as Java's int does
     magnitude = np.abs(probe.view(np.int32))  # -2^31 stays itself here

@@ -117,7 +117,7 @@ class IndexReader:
     def look_up(
         self, target: int, by: str = KEY, bound: str = LOWER, search: str = WARM, page_bytes: int = PAGE_BYTES
     ) -> LookUp:
-        """Search for a key (or value) and tell the way: KEY or VALUE, LOWER or UPPER, WARM or STANDARD.
+        """Search for a key (or value) and record how: KEY or VALUE, LOWER or UPPER, WARM or STANDARD.
 
         Raises WrongFormat for a transaction index.
         """

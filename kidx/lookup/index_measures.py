@@ -1,4 +1,4 @@
-"""What an index measures: how full it is, what it spans, how dense it is. Reads its ends and no more."""
+"""Measures of an index: how full it is, what it spans, how dense it is. Reads only its first and last entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TAIL_CHUNK_BYTES = 1 << 14  # little for an index that was trimmed, and quick e
 
 
 class Measures(NamedTuple):
-    """One index file. `capacity` and `slack` count entries: all that the file has room for, and those still free.
+    """One index file. `capacity` and `slack` count entries: those the file has room for, and those still free.
 
     First and last are the numbers of the first and last entry, None where there is none or the kind has no such
     number. Densities are means between the first and the last entry, None below two entries: offsets an entry, and

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 NO_SLOT = -1
-_ORDER_BITS = 32  # the low half of a packed sort key: which target it was
+_ORDER_BITS = 32  # the low half of a packed sort key: the target's place
 
 
 class Found(NamedTuple):
@@ -46,14 +46,14 @@ class ManyLookups:
         self.entries, self._entry_bytes, self._warm_entries = len(numbers), entry_bytes, warm_entries
         self._numbers = numbers
         first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, 0)
-        self._low, self._high = first - 1, last + 1  # as good as anything before and past all
+        self._low, self._high = first - 1, last + 1  # stand for all targets before the first and past the last
         # Numbers as distances from _low: narrow ones sort and search twice as fast.
         fits = self._high - self._low < 2**32 and self._low >= -(2**63) and self._high < 2**63
         self._narrow = (numbers - self._low).astype(np.uint32) if fits else None
         self._paths: dict[tuple[str, int], PagePaths] = {}
 
     def paths(self, kind: str = WARM, page_bytes: int = PAGE_BYTES) -> PagePaths:
-        """The page paths of that search, made when first asked for."""
+        """The page paths of that search, computed once."""
         key = (kind, page_bytes)
         if key not in self._paths:
             warm_entries = None if kind == STANDARD else self._warm_entries
@@ -63,7 +63,7 @@ class ManyLookups:
     def look_up(
         self, targets: Sequence[int] | npt.NDArray[np.int64], kind: str = WARM, page_bytes: int = PAGE_BYTES
     ) -> Found:
-        """Search for every target, int64, n < 2^32, and number its way's pages."""
+        """Search for every target (int64, fewer than 2^32) and find the number of its page path."""
         targets = np.asarray(targets, np.int64)
         paths = self.paths(kind, page_bytes)
         if not self.entries:
@@ -77,11 +77,11 @@ class ManyLookups:
         return Found(slots, numbers_of_paths)
 
     def lower(self, targets: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The largest lower bounds alone, -1 where there is none."""
+        """The largest lower bounds alone (int32, shape of `targets`), -1 for none."""
         return (np.searchsorted(self._numbers, np.asarray(targets, np.int64), side="right") - 1).astype(np.int32)
 
     def _sorted(self, targets: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-        """What to search in, the targets in order, and where each was: rising targets walk the index once."""
+        """The numbers to search, the sorted targets, and their places before: rising targets walk the index once."""
         if self._narrow is None:
             order = np.argsort(targets)
             return self._numbers, targets[order], order
@@ -144,9 +144,9 @@ def probed_slots(
 def pages_in_order(
     probed: npt.NDArray[np.int64], entry_bytes: int, page_bytes: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The pages that rows of probed slots touch: (row, page) as two flat arrays, in order, straddled pages both.
+    """The pages that rows of probed slots touch: (row, page) as two int64 arrays, in order.
 
-    A page touched by two reads in a row stands there once; one that is come back to stands there again.
+    A page touched by two reads in a row is listed once; one that is touched again later is listed again.
     """
     start = probed * entry_bytes
     first = np.where(probed == NO_SLOT, -1, start // page_bytes)

@@ -51,7 +51,7 @@ NOT_FOUND = FoundBatch(-1, 0, 0, None, -1, None)
 
 
 class FoundTime(NamedTuple):
-    """A record found by its timestamp, None where there is none; `leader_epoch` None where the batch has none."""
+    """A record found by its timestamp; all None if there is none, `leader_epoch` also if its batch has none."""
 
     bytes_walked: int
     timestamp: int | None
@@ -71,7 +71,7 @@ class Slice(NamedTuple):
 
 
 class SegmentReader:
-    """One segment opened for look-ups, for one question. A context manager.
+    """One segment opened for look-ups. A context manager.
 
     An index that is missing is named in `missing`, and the walk begins at the log's start, as with an empty one.
     What a broker would stumble over is said in `troubles`. Raises CannotRead where the log cannot be opened.
@@ -151,7 +151,7 @@ class SegmentReader:
         return Slice(found.position, size, last_offset, end - whole_end)
 
     def largest_timestamp(self, *, active: bool) -> tuple[int, int]:
-        """LogSegment.readMaxTimestampAndOffsetSoFar: the largest timestamp, -1 none, and the offset beside it.
+        """LogSegment.readMaxTimestampAndOffsetSoFar: the largest timestamp (-1 for none) and its offset.
 
         A rolled segment's last time index entry says it. An active, preallocated or missing index may lag behind: the
         batches from that entry's offset on are walked, too.
@@ -175,7 +175,7 @@ class SegmentReader:
         return end
 
     def batches_from(self, offset: int) -> Walk:
-        """The batches from where the offset index leads for an offset; earlier ones may come first."""
+        """The batches from where the offset index points for an offset; earlier ones may come first."""
         return walk(self.log, self._start_of(offset)[1])
 
     def windows(self, *, check_crc: bool = True) -> Scan:
@@ -284,7 +284,7 @@ class SegmentReader:
 
 
 def segment_of(log_path: str, name: FileName, base_offset: int) -> Segment:
-    """The segment of a .log file, with those of its sibling files that are there (the same name but for the kind)."""
+    """The segment of a .log file, with its index files that exist (the same name, another suffix)."""
     segment = Segment(os.path.dirname(log_path), base_offset, name.state, name.tag)
     segment.files[LOG] = DataFile(log_path, name)
     stem = log_path.removesuffix(name.state).removesuffix(SEGMENT_SUFFIX[LOG])

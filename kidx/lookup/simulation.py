@@ -1,4 +1,4 @@
-"""What look-ups cost when memory is short: a workload's page touches, replayed against a page cache.
+"""The cost of look-ups when memory is short: a workload's page touches, replayed against a page cache.
 
 One cache is shared by everything, as on a broker: index pages that look-ups read and appends write, log pages that
 appends write and readers fetch. Log pages are many and come once; they push out index pages that nothing has asked for
@@ -22,13 +22,13 @@ from kidx.pages.geometry import PAGE_BYTES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_APPEND = -1  # in the place of a reader's number
+_APPEND = -1  # instead of a reader's number
 _EVENTS_AT_ONCE = 1 << 16
 _PARTITION_SHIFT, _LOG_SHIFT = 36, 35  # a page's number: partition, log or index, page of the file
 
 
 class LookUps(NamedTuple):
-    """What every look-up of a simulation cost; arrays of one length, in order of time.
+    """The cost of every look-up of a simulation; arrays of one length, in order of time.
 
     `seconds` float64, `reader` int16 (its number in the workload), `partition` int32, `entries` int64 (the index's
     length then), `index_faults` and `log_faults` int32.
@@ -61,7 +61,7 @@ def simulate(
     """Run a workload. `warm_bytes` is the warm section's length, None for the standard search.
 
     `away` holds the numbers of readers that read from another machine (RocketMQ's slave): their look-ups touch nothing
-    here and are left out. Deterministic: nothing is drawn by chance.
+    here and are left out. Deterministic.
     """
     warm_entries = None if warm_bytes is None else warm_bytes // workload.entry_bytes
     if warm_entries is not None and warm_entries < 1:
@@ -75,7 +75,7 @@ def simulate(
 
 
 def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:
-    """What was written before the start is in memory as far as it fits: index pages, the latest last; the log's end."""
+    """Pages written before the start are in memory as far as they fit: index pages, the latest last; the log's end."""
     pages = -(-workload.start * workload.entry_bytes // page_bytes)
     for page in range(max(0, pages - cache.capacity), pages):
         cache.replay([(p << _PARTITION_SHIFT) + page for p in range(workload.partitions)])
@@ -85,7 +85,7 @@ def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:
 
 
 def _schedule(workload: Workload, away: frozenset[int]) -> Iterator[_Events]:
-    """All events in order of time, some at a time. Readers of a kind are spread evenly over their period."""
+    """All events in order of time, in groups. Readers of a kind are spread evenly over their period."""
     sources = [(_APPEND, workload.append, 1)]
     sources += [(i, r.rate, r.members) for i, r in enumerate(workload.readers) if i not in away]
     a_second = workload.partitions * sum(rate * members for _, rate, members in sources)

@@ -1,4 +1,4 @@
-"""Which pages look-ups in an index touch: of one target, of many, and of the last entry while the index grows."""
+"""Pages that look-ups in an index touch: of one target, of many, and of the last entry while the index grows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
 
 
 def many_lookups(index: IndexReader, by: str = KEY) -> ManyLookups | None:
-    """The index made ready for look-ups by the million; None where its keys (or values) do not strictly rise."""
+    """The index prepared for millions of look-ups; None if its keys (or values) do not strictly rise."""
     from kidx.lookup.many_lookups import ManyLookups
 
     try:
@@ -79,7 +79,7 @@ class Growth(NamedTuple):
 
 
 def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
-    """The story of KAFKA-6432 for an index of `pages` full pages, whatever its entries are."""
+    """What KAFKA-6432 is about: the last look-up in an index of `pages` full pages, whatever its entries are."""
     needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
     before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
     return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])

@@ -1,4 +1,4 @@
-"""Scanning a whole log: every batch's header, every CRC, in bounded memory, as fast as the log's shape allows."""
+"""Scanning a log from end to end: every batch's header, every CRC, in bounded memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
 
-NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache: smaller ones push little out
+NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache; smaller ones evict little
 _LENGTH_MAGIC_CRC = Struct(">8xi4xbI")  # of a v2 header
 DENSE_BYTES = 8192  # average batch size below which arrays and chained CRCs win over a plain loop
 _PLAIN_BUFFER_BYTES = 512 << 10
@@ -86,7 +86,7 @@ class Scan(Iterator[Window]):
         return window
 
     def _open_array_reader(self) -> ArrayReader:
-        """The block, made when it is first needed: a log of large batches is scanned without numpy."""
+        """Created when it is first needed: a log of large batches is scanned without numpy."""
         if self._array_reader is None:
             from kidx.segments.array_reader import ArrayReader
 
@@ -119,13 +119,13 @@ def scan(
 
 
 def spare_page_cache(log: Evidence) -> None:
-    """Have a large log read past the page cache. Who scans a log in forks does it before them: each would import it."""
+    """Have a large log read past the page cache. Call it before forking, or each process imports the module."""
     if log.size >= NEUTRAL_BYTES:
         log.spare_page_cache()
 
 
 class _PlainReader:
-    """Entries of any format one after another, their CRCs taken piece by piece: no size needs more memory."""
+    """Entries of any format one after another, their CRCs computed piece by piece in bounded memory."""
 
     def __init__(self, evidence: Evidence, end: int, check_crc: bool) -> None:
         self._evidence, self._end, self._check_crc = evidence, end, check_crc
@@ -133,7 +133,7 @@ class _PlainReader:
         self._at = self._filled_to = 0  # the buffer holds these bytes of the file
 
     def window(self, position: int, most_batches: int) -> Window:
-        """The entries from `position` on, at least one; it ends at a fault, or when it has become large enough."""
+        """The entries from `position` on, at least one; the window ends at a fault or when it is large enough."""
         start = position
         positions: list[int] = []
         bad: list[int] = []
@@ -158,7 +158,7 @@ class _PlainReader:
     def _batches_in_buffer(
         self, position: int, stop: int, most_batches: int, positions: list[int], headers: bytearray, bad: list[int]
     ) -> int:
-        """Add v2 batches as long as the buffer holds them whole; where the next entry starts. This loop is the scan."""
+        """Add the v2 batches that the buffer holds completely; returns where the next entry starts."""
         buffer, first, filled = self._buffer, self._at, self._filled_to - self._at
         if buffer is None or not self._check_crc or position < first:
             return position
@@ -178,11 +178,11 @@ class _PlainReader:
         return at + first
 
     def header_at(self, position: int, length: int) -> tuple[memoryview, int]:
-        """The buffer with `length` bytes from `position`, and where in it they are."""
+        """A buffer that has `length` bytes from `position`, and where they are in it."""
         if not self._at <= position or position + length > self._filled_to:
             if self._check_crc:
                 self._fill(position)
-            else:  # headers are all that is wanted
+            else:  # only headers are wanted
                 self._buffer = memoryview(self._evidence.read(position, length))
                 self._at, self._filled_to = position, position + length
         assert self._buffer is not None

@@ -1,4 +1,4 @@
-"""The records of a scan's windows as Python's objects, in the log's order: arrays find them, a slice takes each."""
+"""The records of a scan's windows as Python objects, in the log's order: arrays find them, slices take them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Row = tuple[int, int, int, bytes | None, bytes | None]  # its batch's row in th
 
 
 class Content(NamedTuple):
-    """What a record holds, and whether its batch is a control batch."""
+    """A record's content, and whether its batch is a control batch."""
 
     control: bool
     offset: int

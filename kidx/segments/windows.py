@@ -1,4 +1,4 @@
-"""A window of a log: the headers of a few thousand neighbouring batches, as rows or as arrays."""
+"""A window of a log: the headers of up to a few thousand neighbouring batches, as rows or as arrays."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ COLUMNS = [
 
 
 class Window:
-    """Neighbouring batches, in file order. Rows are had by `batches()` without numpy, columns as arrays, shape (n,).
+    """Neighbouring batches, in file order: rows from `batches()` without numpy, columns as arrays of shape (n,).
 
     `start` and `end` are the bytes of the file that the window covers, without gaps. `headers` holds `len(window)`
     headers of 61 bytes in the v2 layout (see Batch for what that means for v0 and v1). `bad_crc` lists the rows whose
-    CRC does not hold, None where CRCs were not checked. `buffer` holds the bytes from `start` to `end`, headers
+    CRC does not match, None if CRCs were not checked. `buffer` holds the bytes from `start` to `end`, headers
     excepted (they may have been overwritten), and some more that mean nothing, until the scan moves on; None in a scan
     that was not asked to hold them, and for batches that are too large or older than v2.
     """
@@ -88,7 +88,7 @@ class Window:
 
     @property
     def plain(self) -> bool:
-        """Whether the window came without arrays, as those of large batches do."""
+        """Whether the window has no arrays, as windows of large batches."""
         return isinstance(self._positions, list)
 
     def plain_columns(self, *names: str) -> dict[str, Sequence[int]]:
@@ -97,7 +97,7 @@ class Window:
 
     @property
     def plain_positions(self) -> list[int]:
-        """First byte of each batch, in a window that is plain."""
+        """First byte of each batch, in a plain window."""
         return list(self._positions)
 
     def column(self, name: str) -> Ints:
@@ -159,7 +159,7 @@ class Window:
 
     @cached_property
     def log_append_time(self) -> Bools:
-        """Whether the records have the broker's time."""
+        """Whether the records have the broker's time: bool, shape (n,)."""
         return self._bit(LOG_APPEND_TIME_BIT, smallest_magic=1)
 
     @cached_property
@@ -174,7 +174,7 @@ class Window:
 
     @cached_property
     def crc_ok(self) -> Bools | None:
-        """Whether each CRC holds; None where they were not checked."""
+        """Whether each CRC matches: bool, shape (n,); None if they were not checked."""
         import numpy as np
 
         if self.bad_crc is None:
