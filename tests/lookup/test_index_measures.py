@@ -65,7 +65,7 @@ def test_a_transaction_index_has_no_warm_section_and_no_search() -> None:
     found = measured(path)
     assert found.entries and (found.warm_from_slot, found.warm_from_page) == (None, None)
     with pytest.raises(WrongFormat, match=r"0\.txnindex: .* no search"):
-        IndexReader(from_bytes(path.read_bytes(), str(path)), TRANSACTION_INDEX, 0)
+        IndexReader(from_bytes(path.read_bytes(), str(path)), TRANSACTION_INDEX, 0).bounds(5)
 
 
 def test_a_torn_entry_is_none(tmp_path: Path) -> None:
