@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kidx.checks.options import Options
-from kidx.checks.run import check_all
-from kidx.checks.targets import targets_of
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.run import check_all
+from kidx.checks.engine.targets import targets_of
 from kidx.cli import complain
 from kidx.cli.color import wants_color
 from kidx.cli.progress import Progress

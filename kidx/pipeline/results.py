@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
+from kidx.checks.engine.result import CheckResult
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.groups import Commit, Contents
@@ -68,7 +68,7 @@ Row = dict[str, Any]
 def to_row(
     key: str,
     mark: str,
-    checked: Checked,
+    checked: CheckResult,
     segments: Iterable[SegmentFacts] = (),
     buckets: Iterable[BucketSum] = (),
     contents: Contents | None = None,
@@ -101,14 +101,14 @@ def key_of(row: Mapping[str, Any]) -> str:
     return unshield(row["key"])
 
 
-def checked_of(row: Mapping[str, Any]) -> Checked:
+def checked_of(row: Mapping[str, Any]) -> CheckResult:
     """The check's result that a row was made of."""
     coverage = Coverage(
         **{name: row[name] for name in _COUNTS},
         skipped=[Skipped(unshield(s["what"]), unshield(s["why"])) for s in row["skipped"]],
     )
     findings = [_finding(f) for f in row["findings"]]
-    return Checked(findings, coverage, [unshield(sentence) for sentence in row["unread"]])
+    return CheckResult(findings, coverage, [unshield(sentence) for sentence in row["unread"]])
 
 
 def segments_of(row: Mapping[str, Any]) -> list[SegmentFacts]:
