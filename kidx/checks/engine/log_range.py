@@ -11,7 +11,6 @@ from kidx.checks.subjects.logs import Batches, LogFacts, LogRange
 from kidx.checks.subjects.transactions import TransactionTracker
 from kidx.evidence import Evidence
 from kidx.findings import MAX_FINDINGS_OF_A_RULE, Finding
-from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
 from kidx.segments.windows import Window
 
@@ -55,7 +54,11 @@ class WindowChecker:
     ) -> None:
         self._log, self._facts, self._done, self._offsets, self._times = log, facts, done, offsets, times
         self._tracker = TransactionTracker(log)
-        self._decoder = RecordDecoder(log) if facts.deep else None
+        self._decoder = None
+        if facts.deep:
+            from kidx.segments.record_blocks import RecordDecoder  # its tables take longer to build than a small check
+
+            self._decoder = RecordDecoder(log)
 
     def take(self, window: Window) -> None:
         """Check a window. Raises CannotRead and its children."""

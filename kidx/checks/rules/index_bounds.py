@@ -154,7 +154,7 @@ def first_entry_finding(entries: Entries, row: int) -> Finding:
 @check(Entries, FIRST_ENTRY_AT_BASE, finding=first_entry_finding, stage=FIELDS)
 def first_entry_at_base(entries: Entries) -> Bools | None:
     """The first entry of an offset index, where it names the base offset or position 0; bool, shape (n,)."""
-    if entries.format is not OFFSET_INDEX or entries.first or all(entries.entry(0).values()):
+    if entries.format is not OFFSET_INDEX or entries.first or all(entries.stored(0)):
         return None
     at_base = np.zeros(len(entries), bool)
     at_base[0] = True
@@ -196,6 +196,6 @@ def offset_beyond_segment(entries: Entries) -> Bools | None:
         return None
     if entries.format is TRANSACTION_INDEX:
         return entries.fields["last_offset"] >= end
-    if entries.in_order and entries.entry(-1)["relative_offset"] < end - base:
+    if entries.in_order and entries.relative_offset(-1) < end - base:
         return None
     return entries.offsets >= end - base

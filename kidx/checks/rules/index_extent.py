@@ -133,7 +133,7 @@ def zero_entries(entries: Entries) -> Bools | None:
     In a time index the first one can be real, (0, base offset): a record of 1970 at the segment's start.
     """
     exempt = entries.first == 0 and entries.format is TIME_INDEX
-    if entries.in_order and (exempt or any(entries.entry(0).values())):
+    if entries.in_order and (exempt or any(entries.stored(0))):
         return None
     zero: Bools = ~np.logical_or.reduce([values != 0 for values in entries.fields.values()])
     if exempt:

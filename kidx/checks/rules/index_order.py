@@ -171,7 +171,7 @@ def base_offset_again(entries: Entries) -> Bools | None:
     own = 1 if entries.first == 0 else 0  # the first entry of the file, which may
     if entries.format is not TIME_INDEX or len(entries) <= own:
         return None
-    if entries.in_order and entries.entry(own)["relative_offset"] > 0:
+    if entries.in_order and entries.relative_offset(own) > 0:
         return None
     at_base: Bools = entries.offsets == 0
     at_base[:own] = False

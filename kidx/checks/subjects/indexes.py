@@ -78,12 +78,13 @@ class Entries:
     def __len__(self) -> int:
         return len(self.data) // self.format.size
 
-    def entry(self, row: int) -> dict[str, int]:
-        """One entry's fields as stored, by name."""
-        at = row % len(self) * self.format.size
-        return dict(
-            zip((f.name for f in self.format.fields), self.format.struct.unpack_from(self.data, at), strict=True)
-        )
+    def stored(self, row: int) -> tuple[int, ...]:
+        """One entry's fields as stored, in the order of the format; row -1 is the last one."""
+        return self.format.struct.unpack_from(self.data, row % len(self) * self.format.size)
+
+    def relative_offset(self, row: int) -> int:
+        """The relative offset of one entry of an offset or time index."""
+        return self.stored(row)[0 if self.is_offset_index else 1]
 
     @cached_property
     def fields(self) -> dict[str, Ints]:

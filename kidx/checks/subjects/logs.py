@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,12 @@ from kidx.evidence import Evidence
 from kidx.findings import MAX_FINDINGS_OF_A_RULE, NOTE, Finding, Rule
 from kidx.formats.batches import CONTROL_BIT, DELETE_HORIZON_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
 from kidx.formats.records import Damage
-from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.records import read_records
 from kidx.segments.walk import TORN
 from kidx.segments.windows import Window
+
+if TYPE_CHECKING:
+    from kidx.segments.record_blocks import RecordDecoder
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
