@@ -45,9 +45,11 @@ def check_log(
 
 def _gap_at(border: RangeBorder) -> list[Gap]:
     """Offsets that are missing between two ranges."""
-    before, first = border.before.last_offset, border.after.first_offset
+    before, first = border.before.previous_last, border.after.first_offset
     if border.broken or before is None or first is None or first <= before + 1:
         return []
+    if border.before.after_bad or border.after.first_position != border.after.start:
+        return []  # a batch between them is not to be believed
     return [Gap(border.after.start, before + 1, first - 1)]
 
 

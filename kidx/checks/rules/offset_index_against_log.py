@@ -101,7 +101,9 @@ def not_a_batch_finding(batches: Batches, index: int) -> Finding:
     assert entries is not None
     position = int(entries.positions[index])
     row = int(window.position.searchsorted(position, "right")) - 1
-    around = [int(window.position[row])] + [int(p) for p in window.position[row + 1 : row + 2]] or [window.end]
+    around = window.position[row : row + 2].tolist()
+    if row == len(window) - 1 and window.end < batches.log.size:
+        around.append(window.end)
     said = (
         f"says offset {entries.offsets[index]} is at byte {position} of the log; batches around it start at "
         f"{' and '.join(map(str, around))}"

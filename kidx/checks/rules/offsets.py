@@ -83,7 +83,7 @@ def batch_order(batches: Batches) -> Bools | None:
 @check(RangeBorder, BATCH_ORDER, distrust=LOG)
 def order_across(border: RangeBorder) -> Iterator[Finding] | None:
     """The same of the first batch of a range."""
-    last, first, start = border.before.last_offset, border.after.first_offset, border.after.start
+    last, first, start = border.before.previous_last, border.after.first_offset, border.after.start
     if last is None or first is None or first > last:
         return None
     said = f"the batch at byte {start} begins with offset {first}, but offset {last} came before it"

@@ -118,8 +118,9 @@ class MetTimes(NamedTuple):
 class LogRange:
     """What a range of a log holds, as far as it has been read: the state that conditions on its next window read.
 
-    `first_offset` and `last_offset` are None where it has no sound batch. `after_bad`: the last batch is not
-    sound, so its last offset is not to be believed. Picklable.
+    `first_offset` and `last_offset`, the largest, are None where it has no sound batch; `previous_last` is the last
+    offset of the last sound batch. `after_bad`: the last batch is not sound. `last_epoch` is the last batch's that has
+    one. Picklable.
     """
 
     def __init__(self, start: int, facts: LogFacts) -> None:
@@ -133,7 +134,9 @@ class LogRange:
         self.producers = Producers(facts.snapshots, facts.producers)
         self.too_large: list[str] = []
         self.first_offset: int | None = None
+        self.first_position: int | None = None
         self.last_offset: int | None = None
+        self.previous_last: int | None = None
         self.last_position: int | None = None
         self.after_bad = False
         self.first_epoch = -1
@@ -154,7 +157,7 @@ class LogRange:
         if len(epochs) and epochs[0] >= 0:
             if self.first_epoch < 0:
                 self.first_epoch = int(epochs[0])
-            self.last_epoch = int(epochs.max())
+            self.last_epoch = int(epochs[-1])
         events = batches.transactions.events
         self.events += events
         if batches.highest("producer_id") >= 0:
@@ -171,7 +174,8 @@ class LogRange:
     def _follow(self, batches: Batches) -> None:
         window = batches.window
         if batches.contiguous:
-            first, last, row = int(batches.first_offsets[0]), int(window.last_offset[-1]), len(window) - 1
+            begin, row = 0, len(window) - 1
+            largest = int(window.last_offset[-1])
         else:
             steps = batches.steps
             rows = steps.rows
@@ -182,10 +186,12 @@ class LogRange:
             for at in missing.nonzero()[0][: MAX_FINDINGS_OF_A_RULE - len(self.gaps)].tolist():
                 before, after = int(steps.before[at]), int(steps.first[at])
                 self.gaps.append(Gap(int(window.position[rows[at]]), before + 1, after - 1))
-            first, last, row = int(steps.first[0]), int(window.last_offset[rows].max()), int(rows[-1])
+            begin, row = int(rows[0]), int(rows[-1])
+            largest = int(window.last_offset[rows].max())
         if self.first_offset is None:
-            self.first_offset = first
-        self.last_offset, self.last_position = last, int(window.position[row])
+            self.first_offset, self.first_position = int(batches.first_offsets[begin]), int(window.position[begin])
+        self.last_offset = largest if self.last_offset is None else max(self.last_offset, largest)
+        self.previous_last, self.last_position = int(window.last_offset[row]), int(window.position[row])
         self.after_bad = row != len(window) - 1
 
     def _note_named(self, batches: Batches) -> None:
@@ -368,7 +374,7 @@ class Batches:
     @cached_property
     def contiguous(self) -> bool:
         """Whether all batches are sound and each begins with the offset after the one before."""
-        first, last, before = self.first_offsets, self.window.last_offset, self.before.last_offset
+        first, last, before = self.first_offsets, self.window.last_offset, self.before.previous_last
         return (
             self.all_sound
             and (before is None or int(first[0]) == before + 1)
@@ -385,7 +391,7 @@ class Batches:
         trusted: Bools = np.ones(len(rows), bool)
         if len(rows):
             before[1:] = last[:-1]
-            known = self.before.last_offset
+            known = self.before.previous_last
             before[0] = known if known is not None else int(first[0]) - 1
             trusted[1:] = rows[1:] - rows[:-1] == 1
             trusted[0] = rows[0] == 0 and not self.before.after_bad
