@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli import exit_status
+from kidx import exit_status
 from kidx.cli.messages import complain
 from kidx.cli.options import format_option
 

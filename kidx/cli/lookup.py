@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import print_table
+from kidx.cli.commands import TakesNegativeNumbers
 from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
-from kidx.cli.options import TakesNegativeNumbers, base_offset_option, format_option, iso_option
+from kidx.cli.options import base_offset_option, format_option, iso_option
+from kidx.cli.output import print_table
 from kidx.cli.search_options import (
     index_kind_option,
     page_size_option,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kidx.cli.checking import print_checked
+from kidx.cli.output import print_checked
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs

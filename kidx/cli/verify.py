@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import checking_options, options_of, print_checked
+from kidx.cli.checking import checking_options, options_of
 from kidx.cli.options import color_option, format_option, from_file_option, paths_from
+from kidx.cli.output import print_checked
 from kidx.cli.values import JOBS
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri

@@ -8,11 +8,12 @@ from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import is_directory
+from kidx.exit_status import UNREADABLE
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, base_offset_of, parse_file_name
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.partition import Listed, PartitionReader
 from kidx.lookup.segment import NOT_FOUND, FoundBatch, SegmentReader, segment_of
-from kidx.tables.table import BOOL, TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import BOOL, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 _READ_COLUMNS = (
     Column("file", TEXT),

@@ -36,7 +36,7 @@ def command(
     With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
     slave has what such a consumer asks for.
     """
-    from kidx.cli import exit_status
+    from kidx import exit_status
     from kidx.errors import UsageError
     from kidx.rocketmq.replicas import Difference, compare, queue_differences
     from kidx.tables.table import BOOL, TEXT, TREE, Column, Table

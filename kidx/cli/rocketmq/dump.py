@@ -43,7 +43,8 @@ def command(
 
     Every whole entry is shown as stored, up to a zero tail; judging is verify's work.
     """
-    from kidx.cli import complain, exit_status
+    from kidx import exit_status
+    from kidx.cli.messages import complain
     from kidx.errors import CannotRead, KidxError
     from kidx.report.formats.printer import Printer
     from kidx.rocketmq.config import read_config

@@ -71,7 +71,8 @@ def command(
     **asked: Any,
 ) -> int:
     """Ask STORE for TOPIC's queue QUEUE: by --time, by --offset, or TOPIC without a queue by --key."""
-    from kidx.cli import complain, exit_status
+    from kidx import exit_status
+    from kidx.cli.messages import complain
     from kidx.errors import UsageError, meant
     from kidx.rocketmq.kinds import RocksDbQueues
     from kidx.rocketmq.log_queues import NOTE

@@ -48,7 +48,8 @@ def command(
     form: str,
 ) -> int:
     """Pull from TOPIC's queue QUEUE of STORE, and say whether the broker would send the next pull to a slave."""
-    from kidx.cli import complain, exit_status
+    from kidx import exit_status
+    from kidx.cli.messages import complain
     from kidx.errors import UsageError
     from kidx.rocketmq.java import JavaThrows
     from kidx.rocketmq.log_queues import NOTE
