@@ -21,7 +21,7 @@ from kidx.rocketmq.formats import (
 from kidx.rocketmq.java import string_hash
 
 CRC_PROPERTY_BYTES = 20  # "__CRC32#" 0x01, ten digits, 0x02 (CommitLog.CRC32_RESERVED_LEN)
-_CRC_PROPERTY = b"__CRC32#\x01"
+CRC_PROPERTY = b"__CRC32#\x01"
 DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"  # MessageStoreConfig.messageDelayLevel
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -127,9 +127,9 @@ class Message:
     def property_crc(self) -> tuple[int, int] | None:
         """(stored, found) of the CRC property that 5.2+ can append; None without one."""
         tail = self.raw[self.size - CRC_PROPERTY_BYTES : self.size]
-        if not (tail.startswith(_CRC_PROPERTY) and tail.endswith(b"\x02") and self.size == self._end):
+        if not (tail.startswith(CRC_PROPERTY) and tail.endswith(b"\x02") and self.size == self._end):
             return None
-        digits = tail[len(_CRC_PROPERTY) : -1]
+        digits = tail[len(CRC_PROPERTY) : -1]
         if not digits.isdigit():
             return -1, 0
         return int(digits[::-1]), zlib.crc32(self.raw[: self.size - CRC_PROPERTY_BYTES]) & 0x7FFFFFFF

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from kidx.rocketmq.catalogue import RULES
-from kidx.rocketmq.checks.making import Checked
-from kidx.rocketmq.checks.run import check_store
+from kidx.rocketmq.engine.store import Checked, check_store
 from kidx.rocketmq.formats import (
     BATCH_UNIT,
     CHECKPOINT,
@@ -208,6 +207,6 @@ def test_entries_left_out_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     case = next(c for c in CASES if c.name not in KNOWN and any((c / "store" / "index").glob("*")))
     store = lay_out(case, tmp_path)
     assert not check(store).coverage.skipped
-    monkeypatch.setattr("kidx.rocketmq.checks.index.KEYS_CHECKED", 2)
+    monkeypatch.setattr("kidx.rocketmq.subjects.index_entries.KEYS_CHECKED", 2)
     skipped = check(store).coverage.skipped
-    assert skipped and all("not held against their messages' keys" in one.why for one in skipped)
+    assert skipped and all("not compared with their messages' keys" in one.why for one in skipped)

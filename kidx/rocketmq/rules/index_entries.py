@@ -1,19 +1,58 @@
-"""Index entries held against the keys and the store times of their messages."""
+"""Index entries compared with the messages they lead to: where these start, their keys, their store times."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from kidx.execution import run_forked
+from kidx.findings import ERROR, Finding, Rule
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.index_file import IndexFile
 from kidx.rocketmq.java import index_hash
 from kidx.rocketmq.messages import Message, decode
+from kidx.rocketmq.registry import asked_of
+from kidx.rocketmq.rules.texts import REBUILD
+from kidx.rocketmq.subjects.index_entries import IndexEntries
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_READ_BYTES = 1 << 18  # entries follow the commit log, so that one reading serves many messages
+INDEX_ENTRY = Rule(
+    "KXR303",
+    "index-entry",
+    ERROR,
+    "An index entry does not agree with its message",
+    "A look-up by that key misses the message, or finds one that does not have the key.",
+    "An entry holds the hash of topic#key of one of its message's keys and where that message starts.",
+    REBUILD,
+)
+
+_KEYS_AT_ONCE = 5000
+_READ_BYTES = 1 << 18  # entries follow the commit log, so one read serves many messages
+
+
+@asked_of(IndexEntries)
+def entry_without_message(file: IndexEntries) -> Iterator[Finding]:
+    """Entries that lead into the commit log, but not to the start of a message."""
+    inside = (file.at >= file.log.first_offset) & (file.at < file.log_end)
+    for i in (inside & ~file.with_message).nonzero()[0].tolist():
+        at = int(file.at[i])
+        said = f"entry {i + 1} says that a message starts at {at}"
+        yield INDEX_ENTRY.finding(file.file.path, said, span=file.span(i), slot=i + 1, found=at)
+
+
+@asked_of(IndexEntries)
+def entry_of_other_key(file: IndexEntries) -> Iterator[Finding]:
+    """Entries whose hash is that of none of their message's keys, or whose time is not the message's."""
+    chosen = file.hashed
+    parts = [tuple(chosen[cut : cut + _KEYS_AT_ONCE].tolist()) for cut in range(0, len(chosen), _KEYS_AT_ONCE)]
+    results = dict(run_forked(IndexKeys(file.index, file.entries, file.log).wrong, parts, file.jobs))
+    for part in parts:
+        for i, said, expected, found in results[part]:
+            span = file.span(i)
+            yield INDEX_ENTRY.finding(file.file.path, said, span=span, slot=i + 1, expected=expected, found=found)
 
 
 class WrongEntry(NamedTuple):
