@@ -32,6 +32,26 @@ class Behaviour(NamedTuple):
         return CURRENT if self.version >= (5, 1, 1) else CLASSIC
 
     @property
+    def dispatches_on_load(self) -> bool:
+        """5.3.2 on: recovery gives the queues what they lack after a clean stop, too, and starts where they end."""
+        return self.version >= (5, 3, 2)
+
+    @property
+    def recovers_from_queues(self) -> bool:
+        """5.4.0 on: recovery after an unclean stop starts at the queues' own checkpoint (getMinTimestamp before)."""
+        return self.version >= (5, 4, 0)
+
+    @property
+    def knows_v2(self) -> bool:
+        """5.1.0 on: messages of topics longer than 127 bytes (MESSAGE_MAGIC_CODE_V2)."""
+        return self.version >= (5, 1, 0)
+
+    @property
+    def past_end_restarts(self) -> bool:
+        """Up to 4.9.3: a pull past the end of a queue with min offset 0 is sent back to 0, not to the max offset."""
+        return self.version < (4, 9, 4)
+
+    @property
     def indexes_tags(self) -> bool:
         """5.4.0 on: the index gets an entry topic#T#tags."""
         return self.version >= (5, 4, 0)

@@ -50,19 +50,23 @@ class LogQueue:
         """Units from an offset on, at most so many."""
         return (self.units[at] for at in range(offset, min(self.max_offset, offset + most)) if at in self.units)
 
-    def by_time(self, time: int, boundary: str) -> int:
-        """The offset for a time (binarySearchInCQByTime), within the queue; `boundary` is lower or upper."""
-        if not self.units:
-            return 0
-        found = self._search(time, boundary == "lower")
-        return min(max(found, self.min_offset), self.max_offset)
+    def by_time(self, time: int, boundary: str, version: tuple[int, ...]) -> int:
+        """The offset that a broker of that version gives for a time, -1 for none; `boundary` is lower or upper.
 
-    def _search(self, time: int, lower: bool) -> int:
+        5.2 gives the nearest message. 5.3.0 and 5.3.1 know no time before the first or after the last message. No
+        version corrects the answer to the queue's offsets. Source: binarySearchInCQByTime of 5.2.0, 5.3.1, 5.3.2,
+        5.5.1.
+        """
+        return self._search(time, boundary == "lower", version) if self.units else 0
+
+    def _search(self, time: int, lower: bool, version: tuple[int, ...]) -> int:
         floor, ceiling = self.min_offset, self.max_offset - 1
-        if self.units[ceiling].store_timestamp < time:
-            return ceiling + 1 if lower else ceiling
-        if self.units[floor].store_timestamp > time:
-            return floor if lower else 0
+        if version >= (5, 3, 2):
+            if self.units[ceiling].store_timestamp < time:
+                return ceiling + 1 if lower else ceiling
+            if self.units[floor].store_timestamp > time:
+                return floor if lower else 0
+        nearest = version < (5, 3, 0)
         low, high, left, right = floor, ceiling, -1, -1
         while high >= low:
             middle = low + (high - low) // 2
@@ -70,14 +74,19 @@ class LogQueue:
             if stored is None:
                 low = middle + 1
             elif stored == time:
-                step = -1 if lower else 1
-                while floor <= middle + step <= ceiling and self._is_at(middle + step, time):
+                step = 0 if nearest else -1 if lower else 1
+                while step and floor <= middle + step <= ceiling and self._is_at(middle + step, time):
                     middle += step
                 return middle
             elif stored > time:
                 high, right = middle - 1, middle
             else:
                 low, left = middle + 1, middle
+        if nearest:
+            if min(left, right) < 0:
+                return max(left, right)
+            after, before = self.units[right].store_timestamp - time, time - self.units[left].store_timestamp
+            return right if before > after else left
         return right if lower else left
 
     def _is_at(self, offset: int, time: int) -> bool:

@@ -1,6 +1,7 @@
 """A pull as the broker would batch it, and whether it would send the consumer to a slave for the next one.
 
-Source: DefaultMessageStore.getMessage, isTheBatchFull and checkInDiskByCommitOffset of 4.9.8 and 5.5.1.
+Source: DefaultMessageStore.getMessage, isTheBatchFull and checkInDiskByCommitOffset of 4.5.2, 4.9.3, 4.9.4, 4.9.8 and
+5.5.1.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def pull(store: Store, topic: str, queue_id: int, offset: int, most: int, memory
     elif offset == end:
         outside = "OFFSET_OVERFLOW_ONE", offset
     elif offset > end:
-        outside = "OFFSET_OVERFLOW_BADLY", end
+        outside = "OFFSET_OVERFLOW_BADLY", 0 if store.behaviour.past_end_restarts and least == 0 else end
     if outside:
         return Pull(*outside, least, end, memory_bytes=memory_bytes)
     found = Pull("NO_MATCHED_MESSAGE", offset, least, end, memory_bytes=memory_bytes)

@@ -1,7 +1,7 @@
 """A store as a broker has it right after loading, recovery included, all in memory: the files stay as they are.
 
 Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore, IndexService of
-RocketMQ 4.9.8 and 5.5.1. Queues are built when they are asked for: a look-up in one need not read a thousand others.
+RocketMQ 4.9.8 and 5.5.1; 5.0.0, 5.2.0, 5.3.1, 5.3.3 and 5.4.0 where they differ. Queues are built when they are asked for: a look-up in one need not read a thousand others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kidx.rocketmq.messages import Message, recovers
 from kidx.rocketmq.queues import ConsumeQueue
 
 Queue = ConsumeQueue | BatchConsumeQueue
-_RECOVER_FILES_FIVE = 10  # MessageStoreConfig.commitLogRecoverMaxNum
+_MOST_RECOVERED_FILES = 10  # MessageStoreConfig.commitLogRecoverMaxNum, 5.4.0 on
 
 
 class DoesNotLoad(KidxError):
@@ -80,10 +80,11 @@ class Store:
         if not self.log.files:  # "The commitlog files are deleted, and delete the consume queue files"
             loaded.files = []
         elif self._log_end is not None:
-            early = not self.five and self._reaches(self._log_end)
+            dispatches = self.behaviour.dispatches_on_load
+            early = not dispatches and self._reaches(self._log_end)
             for message in requests:
                 loaded.put(message, message.tag_code())
-            if early or (self.five and self._reaches_after_dispatch()):
+            if early or (dispatches and self._reaches_after_dispatch()):
                 loaded.drop_from(self._log_end)
         loaded.correct_min_offset(self.log.first_offset)
         self._apply_mtimes(loaded)
@@ -135,7 +136,7 @@ class Store:
             return None
         if self.unclean:
             return -(2**63)
-        if not self.five or self.layout.rocksdb or self._reaches(end):
+        if not self.behaviour.dispatches_on_load or self.layout.rocksdb or self._reaches(end):
             return None
         return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
@@ -150,23 +151,27 @@ class Store:
     @cached_property
     def _first_file_to_recover(self) -> int:
         files = self.log.files
-        if not self.unclean and not self.five:
+        if not self.unclean and not self.behaviour.dispatches_on_load:
             return max(0, len(files) - 3)
+        limited = self.behaviour.recovers_from_queues
         for back, index in enumerate(range(len(files) - 1, 0, -1), 1):
-            if (self.five and back >= _RECOVER_FILES_FIVE) or self._may_start_at(files[index]):
+            if (limited and back >= _MOST_RECOVERED_FILES) or self._may_start_at(files[index]):
                 return index
         return 0
 
     def _may_start_at(self, file: MappedFile) -> bool:
         """Whether recovery may begin with this file (isMappedFileMatchedRecover): its start was flushed."""
+        behaviour = self.behaviour
+        if not self.unclean and not behaviour.recovers_from_queues:  # 5.3.2 and 5.3.3
+            return self._reaches(file.base)
         first = next((found for _, found in walk(file)), None)
         if not isinstance(first, Message) or first.store_timestamp == 0:
             return False
-        if not self.five:
+        if not behaviour.recovers_from_queues:
             least = self.checkpoint.least_timestamp
             if self.config.crash_safe_index:
                 least = min(least, self.checkpoint.index_timestamp)
-            return first.magic == MAGIC_V1 and first.store_timestamp <= least
+            return (first.magic == MAGIC_V1 or behaviour.knows_v2) and first.store_timestamp <= least
         if not recovers(first, True):
             return False
         if self.config.crash_safe_index and first.store_timestamp > self.checkpoint.index_timestamp:

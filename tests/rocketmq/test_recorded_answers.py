@@ -74,7 +74,7 @@ class _Asked:
         name, store = (topic, queue_id), self._store
         if store.layout.rocksdb:
             queue = store.replayed.get(name)
-            return str(queue.by_time(time, boundary.lower()) if queue else 0)
+            return str(queue.by_time(time, boundary.lower(), store.behaviour.version) if queue else 0)
         if name not in self._searches:
             self._searches[name] = self._search(*name)
         search = self._searches[name]
