@@ -1,7 +1,8 @@
 """A store as a broker has it right after loading, recovery included, all in memory: the files stay as they are.
 
 Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore, IndexService of
-RocketMQ 4.9.8 and 5.5.1; 5.0.0, 5.2.0, 5.3.1, 5.3.3 and 5.4.0 where they differ. Queues are built when they are asked for: a look-up in one need not read a thousand others.
+RocketMQ 4.9.8 and 5.5.1; of 5.0.0, 5.2.0, 5.3.1, 5.3.3 and 5.4.0 where they differ. Queues are built when they are
+asked for: a look-up in one need not read a thousand others.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Store:
             dispatches = self.behaviour.dispatches_on_load
             early = not dispatches and self._reaches(self._log_end)
             for message in requests:
-                loaded.put(message, message.tag_code())
+                loaded.put(message, message.tag_code(self.config.delay_levels_ms))
             if early or (dispatches and self._reaches_after_dispatch()):
                 loaded.drop_from(self._log_end)
         loaded.correct_min_offset(self.log.first_offset)

@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 
 class LogScan:
     """What the scan learned. `starts` are the offsets of all messages, piece by piece; `end` is where the log ends.
+    `empty`: it has no file, or nothing but zeros.
 
-    `light` are units of queues that a message was dispatched to besides its own.
+    `light` are units of queues that a message was dispatched to besides its own. `delay_levels_ms` are the broker's,
+    where they are known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, delay_levels_ms: tuple[int, ...] | None = None) -> None:
+        self.delay_levels_ms = delay_levels_ms
         self.end = 0
+        self.empty = False
         self.messages = 0
         self.last_timestamp = 0
         self.starts: list[Ints] = []
@@ -56,8 +60,8 @@ def scan_log(
         else:
             facts.data_after_end = first_data(opened.get(file.path), 0)
         yield from findings_of(facts)
-    if used < 0 and files:
-        scan.end = files[0].base or 0
+    if used < 0:
+        scan.end, scan.empty = files[0].base or 0 if files else 0, True
 
 
 class _FileScan:
@@ -79,7 +83,7 @@ class _FileScan:
         for part in parts:
             yield from results[part].findings
             self._take(slice(*part), results[part])
-        walk = Walk(self._evidence, self._file, facts)
+        walk = Walk(self._evidence, self._file, facts, scan.delay_levels_ms)
         position = walk.between(*(np.concatenate(column) for column in zip(*self._covered, strict=True)))
         scan.strays += walk.strays
         scan.starts.append(walk.at)

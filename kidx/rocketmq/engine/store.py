@@ -85,24 +85,39 @@ class _StoreCheck:
         self._start = self._log_files[0].base or 0 if self._log_files else 0
 
     def run(self) -> Iterator[Finding]:
-        layout, scan = self._layout, LogScan()
+        layout, scan = self._layout, LogScan(self._config.delay_levels_ms)
+        for name, unread in layout.unread.items():
+            self._skip(f"{layout.root}/{name}", unread.why, unread.bytes)
         yield from findings_of(Series(layout.commit_log, self._log_bytes or None))
         queues: list[QueueUnits] = []
         yield from self._queues(queues)
         units = LogUnits(queues)
         yield from scan_log(self._opened, self._log_files, units, scan, check_crcs=self._crcs, jobs=self._jobs)
         ext = ExtFiles(self._opened, {name: _usable(files) for name, files in layout.ext.items()})
-        yield from findings_of(ScannedUnits(units, self._log, ext, scan.end, light=scan.light, unclean=self._unclean))
+        if scan.empty and len(units.at):
+            self._skip(f"{len(units.at):,} queue units", "the commit log is empty, so they were compared with nothing")
+        else:
+            scanned = ScannedUnits(
+                units,
+                self._log,
+                ext,
+                scan.end,
+                light=scan.light,
+                unclean=self._unclean,
+                delay_levels_ms=self._config.delay_levels_ms,
+            )
+            yield from findings_of(scanned)
         known: set[int] = set(units.at.tolist()) if scan.strays else set()
         yield from self._batches(scan, known)
-        if layout.rocksdb:
-            self._skip(f"{layout.root}/consumequeue", "the queues are in RocksDB (5.2 on), which kidx does not read")
-        else:
+        if not layout.rocksdb:
             without = [stray for stray in scan.strays if stray.at < scan.end and stray.at not in known]
             yield from findings_of(Undispatched(without, self._unclean))
         yield from self._index(scan)
         checkpoint = Checkpoint(self._opened, layout.checkpoint)
-        yield from findings_of(WholeStore(layout, checkpoint, scan.last_timestamp, scan.end))
+        point_into_log = len(units.at) + self._coverage.entries
+        yield from findings_of(
+            WholeStore(layout, checkpoint, scan.last_timestamp, scan.end, scan.empty, point_into_log)
+        )
         self._coverage.entries += len(units.at)
         self._coverage.batches += scan.messages
         if not self._crcs:
@@ -115,7 +130,7 @@ class _StoreCheck:
             yield from findings_of(Series(listed, size))
             files = self._readable(listed)
             before, partial = -1, False
-            for number, file in enumerate(files if self._log_files else ()):
+            for number, file in enumerate(files):
                 checked = QueueFile(
                     self._opened,
                     file,

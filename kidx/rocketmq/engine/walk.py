@@ -21,8 +21,10 @@ class Walk:
     `at` are the commit-log offsets of the messages found, `size` their bytes: int64, shape (n,).
     """
 
-    def __init__(self, evidence: Evidence, file: StoreFile, facts: LogFile) -> None:
-        self._evidence, self._file, self._facts = evidence, file, facts
+    def __init__(
+        self, evidence: Evidence, file: StoreFile, facts: LogFile, delay_levels_ms: tuple[int, ...] | None
+    ) -> None:
+        self._evidence, self._file, self._facts, self._delay_levels_ms = evidence, file, facts, delay_levels_ms
         self.strays: list[Stray] = []
         self._found: list[tuple[int, int]] = []
 
@@ -71,4 +73,5 @@ class Walk:
     def _stray(self, message: Message, position: int) -> Stray:
         place = self._file.path, position, message.size, self._facts.base + position
         queue = message.topic, message.queue_id, message.queue_offset
-        return Stray(*place, *queue, message.store_timestamp, message.tag_code(), message.batch())
+        tag_code = message.tag_code(self._delay_levels_ms)
+        return Stray(*place, *queue, message.store_timestamp, tag_code, message.batch())

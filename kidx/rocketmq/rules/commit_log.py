@@ -9,6 +9,7 @@ from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.texts import DAMAGED_LOG, LOG_STORY, REBUILD
 from kidx.rocketmq.subjects.log_file import LogFile, Undispatched
 from kidx.rocketmq.subjects.log_window import LogWindow
+from kidx.rocketmq.subjects.whole_store import WholeStore
 
 DAMAGED_MESSAGE = Rule(
     "KXR201", "damaged-message", ERROR, "The commit log holds bytes that are no message", DAMAGED_LOG, LOG_STORY
@@ -70,6 +71,29 @@ TIME_GOES_BACK = Rule(
     "Searches by time bisect as if times increased, and may give another message than the first of that time.",
     "The clock of the machine was set back, or the log is a slave's of a master whose clock was.",
 )
+MISSING_LOG = Rule(
+    "KXR210",
+    "missing-log",
+    ERROR,
+    "The commit log is missing or empty, and queues or index lead into it",
+    "Without commit-log files every version deletes all queue files at its next start and begins again at offset 0 "
+    "(the log says: The commitlog files are deleted, and delete the consume queue files). With files of zeros it drops "
+    "every unit. Nothing is served either way.",
+    "All messages are in the commit log, so they are lost here, or the log lies elsewhere: in other directories "
+    "(storePathCommitLog), or in a copy that was not complete. Do not start a broker on this store: it destroys what "
+    "the queues still say about the lost messages. (Read from 4.5.2, 4.7.1, 4.9.3, 4.9.8, 5.0.0, 5.2.0, 5.3.1, 5.4.0 "
+    "and 5.5.1.)",
+    "restore commitlog from a copy or a slave; where it lies elsewhere, give --commit-log DIR or the broker's --config",
+)
+
+
+@asked_of(WholeStore)
+def missing_log(store: WholeStore) -> Iterator[Finding]:
+    """Units or index entries, and no commit log that they lead into."""
+    if store.log_empty and store.point_into_log:
+        what = "its files hold nothing but zeros" if store.layout.commit_log else "it has no files"
+        said = f"the commit log: {what}, and {store.point_into_log:,} units and index entries lead into it"
+        yield MISSING_LOG.finding(f"{store.layout.root}/commitlog", said, found=store.point_into_log)
 
 
 @asked_of(LogFile)

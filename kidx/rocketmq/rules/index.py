@@ -37,7 +37,9 @@ INDEX_HEADER_RULE = Rule(
     "An index file's header does not agree with its entries",
     "The header's times decide whether a look-up opens the file at all.",
     "The header repeats the first and the last entry's offset and store time, and how many slots are in use. It is "
-    "flushed apart from the entries, so after an unclean stop it may be behind.",
+    "flushed apart from the entries, so after an unclean stop it may be behind. Brokers up to 4.5.2 count every entry "
+    "as a slot, and those that were upgraded some; nothing reads that number, and any between is healthy. (Read from "
+    "IndexFile of 4.5.2, 4.7.1, 4.9.3, 4.9.8, 5.0.0 and 5.5.1.)",
     REBUILD,
 )
 EXPIRED_ENTRIES = Rule(
@@ -110,8 +112,9 @@ def index_header(file: IndexEntries) -> Iterator[Finding]:
         return
     index = file.index
     found = [index.begin_offset, index.end_offset, index.used_slots]
-    expected = [int(file.at[0]), int(file.at[-1]), int(np.count_nonzero(file.slots))]
-    if found != expected:
+    used = int(np.count_nonzero(file.slots))
+    expected = [int(file.at[0]), int(file.at[-1]), used]
+    if found[:2] != expected[:2] or not used <= index.used_slots <= len(file.at):
         said = f"first offset, last offset and used slots are {found}, the entries' {expected}"
         span = 0, INDEX_HEADER.size
         yield INDEX_HEADER_RULE.finding(file.file.path, said, span=span, expected=expected, found=found)

@@ -64,19 +64,22 @@ class ScannedUnits:
     """The units after the scan of the commit log, which ends at `log_end`.
 
     `light` are units of queues that a message was dispatched to besides its own; `unclean`: the broker was killed.
+    `delay_levels_ms` are the broker's, None where they are unknown.
     """
 
     def __init__(
-        self, units: LogUnits, log: CommitLog, ext: ExtFiles, log_end: int, *, light: set[int], unclean: bool
+        self,
+        units: LogUnits,
+        log: CommitLog,
+        ext: ExtFiles,
+        log_end: int,
+        *,
+        light: set[int],
+        unclean: bool,
+        delay_levels_ms: tuple[int, ...] | None = None,
     ) -> None:
-        self.units, self.log, self.ext, self.log_end, self.light, self.unclean = (
-            units,
-            log,
-            ext,
-            log_end,
-            light,
-            unclean,
-        )
+        self.units, self.log, self.ext, self.log_end = units, log, ext, log_end
+        self.light, self.unclean, self.delay_levels_ms = light, unclean, delay_levels_ms
 
     @cached_property
     def past(self) -> Mask:

@@ -69,7 +69,15 @@ def replayed_time_table(store: Store, topic: str, queue_id: int, times: Sequence
     """The same table for a store whose queues are in RocksDB; what a probe there touches is RocksDB's affair."""
     queue = store.replayed.get((topic, queue_id))
     rows = (
-        [topic, queue_id, time, CURRENT, boundary, queue.by_time(time, boundary, store.behaviour.version) if queue else 0, *[None] * 4]
+        [
+            topic,
+            queue_id,
+            time,
+            CURRENT,
+            boundary,
+            queue.by_time(time, boundary, store.behaviour.version) if queue else 0,
+            *[None] * 4,
+        ]
         for time in _times(times)
     )
     return Table("kidx.rocketmq_lookup.v1", [*TIME_COLUMNS, *TRACE_COLUMNS], rows)
