@@ -55,8 +55,8 @@ def _configured_commit_log(root: str, settings: StoreConfig) -> tuple[str, ...]:
     missing = [directory for directory in directories if not os.path.isdir(directory)]
     if missing and len(directories) > 1:
         raise CannotRead(
-            f"{missing[0]}: this directory of the commit log (storePathCommitLog) does not exist; give --commit-log DIR "
-            "for each directory of it"
+            f"{missing[0]}: this directory of the commit log (storePathCommitLog) does not exist; give --commit-log "
+            "DIR for each directory of it"
         )
     return () if missing else directories
 
