@@ -15,6 +15,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
 
 
+def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one, listed by help in this order."""
+
+    def add(f: F) -> F:
+        for decorator in reversed(decorators):
+            f = decorator(f)
+        return f
+
+    return add
+
+
 def examples(*lines: str) -> str:
     """A command's epilog: `Examples:` and these lines as they are."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""The files that `kidx dump`'s arguments stand for."""
+"""The files that a command's path arguments name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kidx.evidence import STDIN_NAMES, list_directory
 from kidx.logdir.names import parse_file_name
 
 
-class Input(NamedTuple):
-    """A file to be dumped: its path as given (joined with what lies below it) and its kind, "" where unknown."""
+class InputFile(NamedTuple):
+    """A file to read: its path as given, or below a directory as given, and its kind, "" where unknown."""
 
     path: str
     kind: str
@@ -23,23 +23,26 @@ class Input(NamedTuple):
         return self.path in STDIN_NAMES
 
 
-def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> Iterator[Input | CannotRead]:
-    """Files as they are, and directories' files of `known` kinds by path; and what cannot be listed, or holds none.
-    `kind` says what the named files are, and picks among those of directories. Raises UsageError.
+def input_files(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> Iterator[InputFile | CannotRead]:
+    """Named files as they are; of directories every file below of a `known` kind, in order of paths.
+
+    A directory that cannot be listed, or that holds no such file, becomes a CannotRead among them. `kind` is the kind
+    of every named file, and the only one that is wanted of directories. Raises UsageError for standard input without a
+    kind.
     """
     wanted = {kind} if kind else set(known)
     for path in paths:
         if path in STDIN_NAMES:
             if kind is None:
                 raise UsageError("standard input has no name that says what it is; add --kind")
-            yield Input(path, kind)
+            yield InputFile(path, kind)
         elif os.path.isdir(path):
             empty = True
             for below in _files_below(path):
                 if isinstance(below, CannotRead):
                     yield below
                 elif (name := parse_file_name(below)) is not None and name.kind in wanted:
-                    yield Input(below, name.kind)
+                    yield InputFile(below, name.kind)
                 else:
                     continue
                 empty = False
@@ -48,11 +51,11 @@ def inputs_of(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> I
                 yield CannotRead(f"{path}: nothing to read: no {sought} is in or below it")
         else:
             name = parse_file_name(path)
-            yield Input(path, kind or (name.kind if name else ""))
+            yield InputFile(path, kind or (name.kind if name else ""))
 
 
 def _files_below(directory: str) -> Iterator[str | CannotRead]:
-    """Whatever is no directory, by path: opening a FIFO or a link to nowhere will say what it is."""
+    """Every path below that is no directory, including FIFOs and dangling symlinks, which open_evidence reports."""
     try:
         entries = list_directory(directory)
     except CannotRead as e:

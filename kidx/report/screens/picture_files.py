@@ -1,4 +1,4 @@
-"""--svg and --html: the answer drawn into files of the caller's choice."""
+"""A table drawn into files: SVG and HTML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def draw(table: Table, svg: str | None, html: str | None) -> Table:
         _write(svg, drawing.svg())
     if html:
         _write(html, html_page("kidx trace", table, rows))
-    return Table(table.schema, table.columns, rows, table.summary)
+    return Table(table.schema, table.columns, rows, table.summary, notes=table.notes)
 
 
 def _write(path: str, text: str) -> None:

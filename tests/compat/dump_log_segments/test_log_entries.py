@@ -23,15 +23,14 @@ def log_of(tmp_path: Path, *batches: bytes) -> Path:
     return log
 
 
-@pytest.mark.parametrize("small", [1 << 20, -1], ids=["one by one", "by windows"])
-def test_a_magic_above_2_is_taken_for_2(small: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kidx.compat.dump_log_segments.logs.SMALL_BYTES", small)
+@pytest.mark.parametrize("options", [["--deep-iteration"], []], ids=["one by one", "by windows"])
+def test_a_magic_above_2_is_taken_for_2(options: list[str], tmp_path: Path) -> None:
     batches = [batch([record()], base_offset=offset) for offset in range(4)]
     log = log_of(tmp_path, *batches)
-    whole = dump(log).out
+    whole = dump(*options, log).out
     at = sum(map(len, batches[:2]))
     overwrite(log, at + 16, b"\x7f")  # no CRC covers the magic
-    ran = dump(log)
+    ran = dump(*options, log)
     parts = whole.split(b"magic: 2")
     assert ran.out == b"magic: 2".join(parts[:3]) + b"magic: 127" + b"magic: 2".join(parts[3:])
     assert ran.status == 0
