@@ -12,7 +12,7 @@ from functools import cached_property
 
 from kidx.errors import KidxError
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
-from kidx.rocketmq.behaviour import Behaviour, behaviour_of, written_by_five
+from kidx.rocketmq.broker_version import BrokerVersion, version_of, written_by_five
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.commit_log import CommitLog, take_end_marker, walk
 from kidx.rocketmq.config import StoreConfig, common_size
@@ -20,9 +20,9 @@ from kidx.rocketmq.files import MappedFile, OpenFiles, series_refusal
 from kidx.rocketmq.formats import MAGIC_V1, UNIT
 from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
-from kidx.rocketmq.log_queues import LogQueue, replay
 from kidx.rocketmq.messages import Message, recovers
 from kidx.rocketmq.queues import ConsumeQueue
+from kidx.rocketmq.replayed_queues import ReplayedQueue, replay
 
 Queue = ConsumeQueue | BatchConsumeQueue
 _MOST_RECOVERED_FILES = 10  # MessageStoreConfig.commitLogRecoverMaxNum, 5.4.0 on
@@ -51,9 +51,9 @@ class Store:
         self._queues: dict[tuple[str, int], Queue] = {}  # recovered from their own files
         self._last: Message | None = None  # the commit log's last message
         self._ready: dict[tuple[str, int], Queue | None] = {}  # and brought in line with the commit log
-        self.behaviour: Behaviour = behaviour_of(version, algorithm, five=False)
+        self.version: BrokerVersion = version_of(version, algorithm, five=False)
         if version is None:
-            self.behaviour = behaviour_of(None, algorithm, self._five_wrote())
+            self.version = version_of(None, algorithm, self._five_wrote())
         self.log = CommitLog(self.opened, self._load(layout.commit_log, config.commit_log_bytes), self._log_file_bytes)
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Store:
     @property
     def five(self) -> bool:
         """Whether the broker asked is of the 5.x line."""
-        return self.behaviour.five
+        return self.version.five
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
         """A queue as the loaded store has it; None for one it does not know. The same object each time."""
@@ -81,7 +81,7 @@ class Store:
         if not self.log.files:  # "The commitlog files are deleted, and delete the consume queue files"
             loaded.files = []
         elif self._log_end is not None:
-            dispatches = self.behaviour.dispatches_on_load
+            dispatches = self.version.dispatches_on_load
             early = not dispatches and self._reaches(self._log_end)
             for message in requests:
                 loaded.put(message, message.tag_code(self.config.delay_levels_ms))
@@ -92,7 +92,7 @@ class Store:
         return loaded
 
     @cached_property
-    def replayed(self) -> dict[tuple[str, int], LogQueue]:
+    def replayed(self) -> dict[tuple[str, int], ReplayedQueue]:
         """The queues of a store that keeps them in RocksDB, as the commit log gives them; the whole of it is read."""
         return replay(self.log) if self._log_end is not None else {}
 
@@ -137,7 +137,7 @@ class Store:
             return None
         if self.unclean:
             return -(2**63)
-        if not self.behaviour.dispatches_on_load or self.layout.rocksdb or self._reaches(end):
+        if not self.version.dispatches_on_load or self.layout.rocksdb or self._reaches(end):
             return None
         return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
@@ -152,9 +152,9 @@ class Store:
     @cached_property
     def _first_file_to_recover(self) -> int:
         files = self.log.files
-        if not self.unclean and not self.behaviour.dispatches_on_load:
+        if not self.unclean and not self.version.dispatches_on_load:
             return max(0, len(files) - 3)
-        limited = self.behaviour.recovers_from_queues
+        limited = self.version.limits_recovery
         for back, index in enumerate(range(len(files) - 1, 0, -1), 1):
             if (limited and back >= _MOST_RECOVERED_FILES) or self._may_start_at(files[index]):
                 return index
@@ -162,23 +162,21 @@ class Store:
 
     def _may_start_at(self, file: MappedFile) -> bool:
         """Whether recovery may begin with this file (isMappedFileMatchedRecover): its start was flushed."""
-        behaviour = self.behaviour
-        if not self.unclean and not behaviour.recovers_from_queues:  # 5.3.2 and 5.3.3
+        version, crash_safe = self.version, self.config.crash_safe_index
+        if not self.unclean and not version.limits_recovery:  # 5.3.2 and 5.3.3
             return self._reaches(file.base)
         first = next((found for _, found in walk(file)), None)
         if not isinstance(first, Message) or first.store_timestamp == 0:
             return False
-        if not behaviour.recovers_from_queues:
-            least = self.checkpoint.least_timestamp
-            if self.config.crash_safe_index:
-                least = min(least, self.checkpoint.index_timestamp)
-            return (first.magic == MAGIC_V1 or behaviour.knows_v2) and first.store_timestamp <= least
-        if not recovers(first, True):
+        if version.limits_recovery and not recovers(first, True):
             return False
-        if self.config.crash_safe_index and first.store_timestamp > self.checkpoint.index_timestamp:
+        if crash_safe and first.store_timestamp > self.checkpoint.index_timestamp:
             return False
         if not self.unclean:
             return self._reaches(first.physical_offset)
+        if not version.recovers_from_queues:
+            known = first.magic == MAGIC_V1 or version.knows_v2
+            return known and first.store_timestamp <= self.checkpoint.least_timestamp
         if self.checkpoint.logics_offset <= 0:
             return first.store_timestamp <= self.checkpoint.logics_timestamp
         return first.physical_offset <= self.checkpoint.logics_offset
@@ -233,7 +231,7 @@ class Store:
             return []
         kept, why = series_refusal(files, file_bytes or self._log_file_bytes, self.five)
         if why:
-            raise DoesNotLoad(f"a broker of {self.behaviour} does not load this store: {why}")
+            raise DoesNotLoad(f"a broker of {self.version} does not load this store: {why}")
         return kept
 
     @cached_property
@@ -269,7 +267,7 @@ class Store:
             files.append(self._next_index(files))
         if message.physical_offset < files[-1].end_offset:
             return
-        for key in message.index_keys(self.behaviour.indexes_tags):
+        for key in message.index_keys(self.version.indexes_tags):
             if not files[-1].put(key, message.physical_offset, message.store_timestamp):
                 files.append(self._next_index(files))
                 files[-1].put(key, message.physical_offset, message.store_timestamp)

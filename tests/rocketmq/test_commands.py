@@ -173,7 +173,8 @@ def test_rocksdb_queues_are_refused_and_answered_from_the_log(tmp_path: Path) ->
     assert (asked.status, asked.rows[0]["offset"]) == (0, 0)
     assert b"answered from the commit log" in asked.err
     verified = kidx("rocketmq", "verify", store, "--format", "jsonl")
-    assert (verified.status, verified.rows[-1]["skipped"][0]["what"]) == (0, f"{store}/consumequeue")
+    assert verified.status == 0
+    assert f"{store}/consumequeue" in [one["what"] for one in verified.rows[-1]["skipped"]]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name not in ("wrong_length", "zero_length_last")], ids=name_of)
@@ -236,7 +237,7 @@ def _everything(root: Path) -> list[tuple[str, int, int, str]]:
     [
         (["lookup", "STORE", "Orders", "0"], "one kind of question"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--key", "x"], "one kind of question"),
-        (["lookup", "STORE", "Orders", "--time", "1"], "want TOPIC and QUEUE"),
+        (["lookup", "STORE", "Orders", "--time", "1"], "TOPIC, QUEUE and either"),
         (["lookup", "STORE", "Orders", "0", "--time", "noon"], "epoch milliseconds"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--broker-version", "3.2"], "no RocketMQ version"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--mtimes", "STORE/checkpoint"], "path TAB nanoseconds"),

@@ -11,12 +11,12 @@ import pytest
 
 from kidx.evidence import read_file
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
-from kidx.rocketmq.behaviour import CLASSIC
+from kidx.rocketmq.broker_version import CLASSIC
 from kidx.rocketmq.commit_log import walk
 from kidx.rocketmq.ext_units import read_ext_unit
 from kidx.rocketmq.formats import ext_offset, is_ext_address
 from kidx.rocketmq.java import JavaThrows
-from kidx.rocketmq.keys import find_key
+from kidx.rocketmq.key_lookup import find_key
 from kidx.rocketmq.messages import Message
 from kidx.rocketmq.pull import pull
 from kidx.rocketmq.store import DoesNotLoad, Store
@@ -74,14 +74,14 @@ class _Asked:
         name, store = (topic, queue_id), self._store
         if store.layout.rocksdb:
             queue = store.replayed.get(name)
-            return str(queue.by_time(time, boundary.lower(), store.behaviour.version) if queue else 0)
+            return str(queue.by_time(time, boundary.lower(), store.version.number) if queue else 0)
         if name not in self._searches:
             self._searches[name] = self._search(*name)
         search = self._searches[name]
         try:
             if search is None:
                 return "0"
-            if isinstance(search, Search) and store.behaviour.algorithm == CLASSIC:
+            if isinstance(search, Search) and store.version.algorithm == CLASSIC:
                 return str(search.classic(time, clamp=store.five))
             return str(search.current(time, boundary.lower()))
         except JavaThrows as e:
@@ -93,7 +93,7 @@ class _Asked:
             return None
         if isinstance(queue, BatchConsumeQueue):
             return BatchSearch(queue)
-        return Search(queue, self._store.log, checks_end=self._store.behaviour.checks_log_end)
+        return Search(queue, self._store.log, checks_end=self._store.version.checks_log_end)
 
 
 @pytest.mark.parametrize("case", LOADING, ids=name_of)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.rocketmq.batch_queues import WIDTH
-from kidx.rocketmq.extent import extent_of
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import BATCH_UNIT
 from kidx.rocketmq.layout import StoreFile
+from kidx.rocketmq.used_units import used_units
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,7 @@ class BatchFile:
         self.queue, self.path, self.messages, self.unclean = queue, file.path, messages, unclean
         self.log_start, self.log_end = log
         evidence = opened.get(file.path)
-        units = extent_of(WIDTH, file.size, evidence.read).units
+        units = used_units(WIDTH, file.size, evidence.read).units
         self.fields = np.frombuffer(evidence.read(0, units * WIDTH), BATCH_UNIT.dtype)
         self._before = before
 

@@ -18,7 +18,7 @@ NOTE = (
 )
 
 
-class LogUnit(NamedTuple):
+class ReplayedUnit(NamedTuple):
     """What a RocksDB queue keeps of a message."""
 
     offset: int
@@ -27,14 +27,14 @@ class LogUnit(NamedTuple):
     store_timestamp: int
 
 
-class LogQueue:
+class ReplayedQueue:
     """One queue: its units by queue offset."""
 
     kind = "rocksdb"
     unit_bytes = 20
 
     def __init__(self) -> None:
-        self.units: dict[int, LogUnit] = {}
+        self.units: dict[int, ReplayedUnit] = {}
 
     @property
     def min_offset(self) -> int:
@@ -46,7 +46,7 @@ class LogQueue:
         """The queue offset that the next message gets."""
         return max(self.units, default=-1) + 1
 
-    def from_offset(self, offset: int, most: int) -> Iterator[LogUnit]:
+    def from_offset(self, offset: int, most: int) -> Iterator[ReplayedUnit]:
         """Units from an offset on, at most so many."""
         return (self.units[at] for at in range(offset, min(self.max_offset, offset + most)) if at in self.units)
 
@@ -93,14 +93,14 @@ class LogQueue:
         return offset in self.units and self.units[offset].store_timestamp == time
 
 
-def replay(log: CommitLog) -> dict[tuple[str, int], LogQueue]:
+def replay(log: CommitLog) -> dict[tuple[str, int], ReplayedQueue]:
     """Every queue that the commit log's messages name, by topic and number."""
-    queues: dict[tuple[str, int], LogQueue] = {}
+    queues: dict[tuple[str, int], ReplayedQueue] = {}
     for file in log.files:
         for position, found in walk(file, file.wrote):
             if isinstance(found, Message) and found.has_unit:
-                queue = queues.setdefault((found.topic, found.queue_id), LogQueue())
-                queue.units[found.queue_offset] = LogUnit(
+                queue = queues.setdefault((found.topic, found.queue_id), ReplayedQueue())
+                queue.units[found.queue_offset] = ReplayedUnit(
                     found.queue_offset, file.base + position, found.size, found.store_timestamp
                 )
     return queues

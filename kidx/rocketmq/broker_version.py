@@ -1,4 +1,4 @@
-"""Which broker is asked. The same files give other answers under another version; here is all that differs."""
+"""The version of the broker that is asked, and what depends on it: from the same files others answer differently."""
 
 from __future__ import annotations
 
@@ -11,53 +11,58 @@ CLASSIC, CURRENT = "classic", "current"
 NEWEST = {4: (4, 9, 8), 5: (5, 5, 1)}
 
 
-class Behaviour(NamedTuple):
+class BrokerVersion(NamedTuple):
     """A version of the broker, and what depends on it."""
 
-    version: tuple[int, int, int]
+    number: tuple[int, int, int]
 
     @property
     def five(self) -> bool:
         """5.0 on: V2 magic, bisected min offset, clamped answers, another order within a pull."""
-        return self.version[0] >= 5
+        return self.number[0] >= 5
 
     @property
     def checks_log_end(self) -> bool:
         """5.1 on: no store time is read past the commit log's end."""
-        return self.version >= (5, 1, 0)
+        return self.number >= (5, 1, 0)
 
     @property
     def algorithm(self) -> str:
         """The time search: classic up to 5.1.0, current (LOWER and UPPER) from 5.1.1."""
-        return CURRENT if self.version >= (5, 1, 1) else CLASSIC
+        return CURRENT if self.number >= (5, 1, 1) else CLASSIC
 
     @property
     def dispatches_on_load(self) -> bool:
         """5.3.2 on: recovery gives the queues what they lack after a clean stop, too, and starts where they end."""
-        return self.version >= (5, 3, 2)
+        return self.number >= (5, 3, 2)
+
+    @property
+    def limits_recovery(self) -> bool:
+        """5.4.0 on: recovery reads at most ten files of the commit log, and starts at a sound message only."""
+        return self.number >= (5, 4, 0)
 
     @property
     def recovers_from_queues(self) -> bool:
-        """5.4.0 on: recovery after an unclean stop starts at the queues' own checkpoint (getMinTimestamp before)."""
-        return self.version >= (5, 4, 0)
+        """5.5.0 on: recovery after an unclean stop starts at the queues' own checkpoint (getMinTimestamp before)."""
+        return self.number >= (5, 5, 0)
 
     @property
     def knows_v2(self) -> bool:
         """5.1.0 on: messages of topics longer than 127 bytes (MESSAGE_MAGIC_CODE_V2)."""
-        return self.version >= (5, 1, 0)
+        return self.number >= (5, 1, 0)
 
     @property
     def past_end_restarts(self) -> bool:
         """Up to 4.9.3: a pull past the end of a queue with min offset 0 is sent back to 0, not to the max offset."""
-        return self.version < (4, 9, 4)
+        return self.number < (4, 9, 4)
 
     @property
     def indexes_tags(self) -> bool:
         """5.4.0 on: the index gets an entry topic#T#tags."""
-        return self.version >= (5, 4, 0)
+        return self.number >= (5, 4, 0)
 
     def __str__(self) -> str:
-        return ".".join(map(str, self.version))
+        return ".".join(map(str, self.number))
 
 
 def parse_version(text: str) -> tuple[int, int, int]:
@@ -71,21 +76,21 @@ def parse_version(text: str) -> tuple[int, int, int]:
     return numbers[0], numbers[1], numbers[2]
 
 
-def behaviour_of(given: str | None, algorithm: str | None, five: bool) -> Behaviour:
+def version_of(given: str | None, algorithm: str | None, five: bool) -> BrokerVersion:
     """The version given, else the newest of the line that wrote the store; a given algorithm wins over both.
 
     classic on a store of 5.x is 5.1.0, the last that had it; current on one of 4.x is what 5.5.1 would answer.
     """
-    behaviour = Behaviour(parse_version(given) if given else NEWEST[5 if five else 4])
-    if algorithm == CLASSIC and behaviour.algorithm == CURRENT:
-        return Behaviour((5, 1, 0))
-    if algorithm == CURRENT and behaviour.algorithm == CLASSIC:
-        return Behaviour(NEWEST[5])
-    return behaviour
+    version = BrokerVersion(parse_version(given) if given else NEWEST[5 if five else 4])
+    if algorithm == CLASSIC and version.algorithm == CURRENT:
+        return BrokerVersion((5, 1, 0))
+    if algorithm == CURRENT and version.algorithm == CLASSIC:
+        return BrokerVersion(NEWEST[5])
+    return version
 
 
 def written_by_five(layout: Layout, last_message_ends_properties: bool | None, abort_has_pid: bool) -> bool:
     """Whether a 5.x broker wrote a store last: what only 5.x leaves behind, else how it ends a message's properties."""
-    if layout.rocksdb or layout.batch_queues or layout.abort_backup or abort_has_pid:
+    if layout.rocksdb or layout.rocksdb_copy or layout.batch_queues or layout.abort_backup or abort_has_pid:
         return True
     return bool(last_message_ends_properties)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 _CHUNK_BYTES = 1 << 18
 
 
-class Extent(NamedTuple):
+class UsedUnits(NamedTuple):
     """`units`: whole ones up to the last that is not all zero; then whole zero ones; then `torn_bytes`."""
 
     units: int
@@ -16,7 +16,7 @@ class Extent(NamedTuple):
     torn_bytes: int
 
 
-def extent_of(width: int, size: int, read: Callable[[int, int], bytes]) -> Extent:
+def used_units(width: int, size: int, read: Callable[[int, int], bytes]) -> UsedUnits:
     """Find the end of a file of `size` bytes and units of `width`, reading backwards only as far as there are zeros."""
     slots, torn = divmod(size, width)
     end = slots * width
@@ -26,6 +26,6 @@ def extent_of(width: int, size: int, read: Callable[[int, int], bytes]) -> Exten
         used = len(chunk.rstrip(b"\0"))
         if used:
             units = (start + used - 1) // width + 1
-            return Extent(units, (slots - units) * width, torn)
+            return UsedUnits(units, (slots - units) * width, torn)
         end = start
-    return Extent(0, slots * width, torn)
+    return UsedUnits(0, slots * width, torn)

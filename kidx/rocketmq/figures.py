@@ -10,7 +10,7 @@ from kidx.rocketmq.java import JavaThrows
 from kidx.rocketmq.store import DoesNotLoad, Queue, Store
 
 
-class Measure(NamedTuple):
+class Figures(NamedTuple):
     """`min_offset` and `max_offset` count bytes in the commit log, queue offsets in a queue."""
 
     what: str
@@ -26,23 +26,23 @@ class Measure(NamedTuple):
     note: str | None = None
 
 
-def measure(store: Store) -> Iterator[Measure]:
+def figures(store: Store) -> Iterator[Figures]:
     """The rows, commit log first."""
     layout, end = store.layout, store.end
     first = max(0, store.log.first_offset)
     allocated = sum(f.size for f in layout.commit_log)
     stopped = "unclean stop: as after recovery" if store.unclean else None
-    yield Measure("commit_log", "", len(layout.commit_log), allocated, end - first, None, first, end, note=stopped)
+    yield Figures("commit_log", "", len(layout.commit_log), allocated, end - first, None, first, end, note=stopped)
     for topic, queue_id in store.names():
         if (queue := store.queue(topic, queue_id)) is not None:
             yield _queue(store, queue, f"{topic}/{queue_id}")
     if layout.rocksdb:
-        yield Measure("queues", "", 0, 0, note="in RocksDB (5.2 on), which kidx does not read")
+        yield Figures("queues", "", 0, 0, note="in RocksDB (5.2 on), which kidx does not read")
     for (topic, queue_id), files in sorted(layout.ext.items()):
-        yield Measure("ext", f"{topic}/{queue_id}", len(files), sum(f.size for f in files))
+        yield Figures("ext", f"{topic}/{queue_id}", len(files), sum(f.size for f in files))
     try:
         for file, index in zip(layout.index, store.index_files, strict=False):
-            yield Measure(
+            yield Figures(
                 "index",
                 file.name,
                 1,
@@ -56,20 +56,20 @@ def measure(store: Store) -> Iterator[Measure]:
                 f"{index.used_slots} of {index.slots} slots used",
             )
     except DoesNotLoad as e:
-        yield Measure("index", "", len(layout.index), sum(f.size for f in layout.index), note=str(e))
+        yield Figures("index", "", len(layout.index), sum(f.size for f in layout.index), note=str(e))
     if layout.checkpoint:
         point = store.checkpoint
         times = (point.physic_timestamp, point.logics_timestamp, point.index_timestamp)
-        yield Measure(
+        yield Figures(
             "checkpoint", "", 1, layout.checkpoint.size, first_timestamp=min(times), last_timestamp=max(times)
         )
 
 
-def _queue(store: Store, queue: Queue, name: str) -> Measure:
+def _queue(store: Store, queue: Queue, name: str) -> Figures:
     units = sum(file.wrote for file in queue.files) // queue.unit_bytes
     allocated = sum(file.size for file in queue.files)
     held = queue.max_offset - max(0, queue.min_offset) if isinstance(queue, BatchConsumeQueue) else None
-    return Measure(
+    return Figures(
         "batch_queue" if isinstance(queue, BatchConsumeQueue) else "queue",
         name,
         len(queue.files),
