@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kidx.cli import exit_status
-from kidx.errors import KidxError
+from kidx.errors import CannotRead, KidxError
 from kidx.text.escaping import NAMES, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from kidx.tables.table import Table
+
+Item = TypeVar("Item")
 
 
 def main(args: list[str] | None = None) -> None:
@@ -84,6 +86,23 @@ def print_table(table: Table, form: str, screen: Callable[[Table], None] | None 
     from kidx.report.formats.render import render
 
     return show_table(table, lambda t: render(t, form, iso=iso))
+
+
+def each(items: Iterable[Item | CannotRead], print_item: Callable[[Item], int]) -> int:
+    """Print item after item, with `print_item`; the largest of the exit statuses.
+
+    An item that cannot be read does not keep the others from being printed.
+    """
+    status = exit_status.CLEAN
+    for item in items:
+        try:
+            if isinstance(item, CannotRead):
+                raise item
+            status = max(status, print_item(item))
+        except KidxError as e:
+            complain(str(e))
+            status = max(status, e.exit_status)
+    return status
 
 
 def _leave(status: int) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from kidx.cli import complain, exit_status, options, show_table
-from kidx.cli.dump_options import kafka_options, kafka_run, log_options, row_options, table_request
-from kidx.errors import CannotRead, KidxError, UsageError
-
-if TYPE_CHECKING:
-    from kidx.compat.dump_log_segments.dump import DumpLogSegments
-    from kidx.tables.input_files import InputFile
+from kidx.cli import each, options, show_table
+from kidx.cli.dump_options import log_options, row_options, table_request
+from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
+from kidx.errors import UsageError
 
 _EXAMPLES = """
 \b
@@ -65,8 +60,7 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
 
     given = options.given_paths(paths, from_file)
     if form == "kafka":
-        run = kafka_run(asked)
-        return _print_kafka_text(run, list(expand(given)), kind)
+        return print_kafka_text(kafka_run(asked), list(expand(given)), kind)
     request = table_request(form, asked)
     return _print_tables(list(expand(given)), form, kind, asked["iso"], request)
 
@@ -86,42 +80,6 @@ def _print_tables(paths: list[str], form: str, kind: str | None, iso: bool, requ
         with open_table(*file, **request) as table:
             return show_table(table, printer.print, summary_shown=form == "json")
 
-    status = _each(files, print_file)
+    status = each(files, print_file)
     printer.close()
-    return status
-
-
-def _print_kafka_text(run: DumpLogSegments, paths: list[str], kind: str | None) -> int:
-    from kidx.compat.dump_log_segments.dump import KINDS
-    from kidx.report.formats.arrays import write
-    from kidx.tables.input_files import input_files
-
-    def print_file(file: InputFile) -> int:
-        try:
-            write(sys.stdout, run.lines(file))
-        finally:
-            for message in run.take_messages():
-                say(message.text) if message.of_the_tool else complain(message.text)
-        return run.status
-
-    def say(text: str) -> None:
-        write(sys.stderr, [os.fsencode(text + "\n")])
-
-    status = _each(list(input_files(paths, kind, KINDS)), print_file)
-    for text in run.complaints():
-        say(text)
-    return max(status, run.status)
-
-
-def _each(files: Iterable[InputFile | CannotRead], print_file: Callable[[InputFile], int]) -> int:
-    """Print file after file; one that cannot be read does not keep the others from being printed."""
-    status = exit_status.CLEAN
-    for file in files:
-        try:
-            if isinstance(file, CannotRead):
-                raise file
-            status = max(status, print_file(file))
-        except KidxError as e:
-            complain(str(e))
-            status = max(status, e.exit_status)
     return status

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx.cli import print_table
-from kidx.cli.lookup_options import check_index_question, check_log_question, index_search_options, log_read_options
+from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
 from kidx.cli.options import TakesNegativeNumbers, base_offset_option, format_option, iso_option
 from kidx.cli.search_options import (
     index_kind_option,
@@ -76,7 +76,7 @@ def _table_of(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) ->
     must_exist(path)
     page_bytes = asked["page_size"] if asked["trace_pages"] else None
     if asked["offset"] is not None or asked["timestamp"] is not None:
-        return _log_table(path, asked, page_bytes)
+        return log_table(path, asked, page_bytes)
     from kidx.logdir.names import LOG, index_format_of, parse_file_name
     from kidx.tables import index_lookups
 
@@ -94,16 +94,3 @@ def _table_of(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) ->
     searches = index_lookups.searches_of(asked["search"])
     how = {"by": asked["by"], "bound": asked["bound"], "page_bytes": page_bytes, "iso": iso}
     return index_lookups.lookup_table(index, targets, searches=searches, **how)
-
-
-def _log_table(path: str, asked: dict[str, Any], page_bytes: int | None) -> Table:
-    from kidx.lookup.partition import SPECIAL
-    from kidx.tables.log_lookups import find_table, read_table
-    from kidx.text.arguments import timestamp_ms
-
-    check_log_question(path, asked)
-    where = {"base_offset": asked["base_offset"], "isolation": asked["isolation"], "page_bytes": page_bytes}
-    if asked["offset"] is not None:
-        return read_table(path, asked["offset"], max_bytes=asked["max_bytes"], **where)
-    time = asked["timestamp"]
-    return find_table(path, SPECIAL[time] if time in SPECIAL else timestamp_ms(time), start=asked["start"], **where)

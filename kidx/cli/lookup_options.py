@@ -1,15 +1,18 @@
-"""Options of `kidx lookup`: what an index, a transaction index or a log can be asked."""
+"""Options of `kidx lookup` that ask an index, a transaction index or a log."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kidx.cli.options import all_of
 from kidx.cli.values import OFFSET, Bytes
 from kidx.errors import UsageError
+
+if TYPE_CHECKING:
+    from kidx.tables.table import Table
 
 index_search_options = all_of(
     click.option(
@@ -47,8 +50,12 @@ log_read_options = all_of(
 )
 
 
-def check_log_question(path: str, asked: Mapping[str, Any]) -> None:
-    """Raises UsageError where a log is asked two questions, or an option belongs to the other one."""
+def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Table:
+    """The answer of a segment or a partition. Raises UsageError where it is asked two questions, CannotRead."""
+    from kidx.lookup.partition import SPECIAL
+    from kidx.tables.log_lookups import find_table, read_table
+    from kidx.text.arguments import timestamp_ms
+
     offset, timestamp = asked["offset"], asked["timestamp"]
     if asked["targets"] or (offset is not None and timestamp is not None):
         raise UsageError(f"{path}: a log is asked one thing: --offset or --timestamp, without targets")
@@ -56,6 +63,11 @@ def check_log_question(path: str, asked: Mapping[str, Any]) -> None:
         raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
     if timestamp is None and asked["start"] is not None:
         raise UsageError("--start belongs to --timestamp; a read starts at --offset")
+    where = {"base_offset": asked["base_offset"], "isolation": asked["isolation"], "page_bytes": page_bytes}
+    if offset is not None:
+        return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
+    time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)
+    return find_table(path, time, start=asked["start"], **where)
 
 
 def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -24,6 +24,11 @@ def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
         return f
 
     return add
+
+
+def given(asked: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The options of these names that were used."""
+    return {name: asked[name] for name in names if asked.get(name) is not None and asked[name] is not False}
 
 
 def examples(*lines: str) -> str:

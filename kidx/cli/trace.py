@@ -30,11 +30,7 @@ Examples:
 @click.command(
     epilog=_EXAMPLES,
     cls=options.TakesNegativeNumbers,
-    sections={
-        "--grow: ": "With --grow",
-        "--observe: ": "With --observe",
-        "--simulate: ": "With --simulate",
-    },
+    sections={f"--{mode}: ": f"With --{mode}" for mode in ("grow", "observe", "simulate")},
 )
 @click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
@@ -66,14 +62,14 @@ def command(form: str, color: str, svg: str | None, html: str | None, **asked: A
             from kidx.report.screens.trace import show
 
             return print_table(table, form, partial(show, color=options.wants_color(color)))
-        from kidx.report.screens.page_laboratory import show as show_laboratory
+        from kidx.report.screens import page_laboratory
 
-        return print_table(table, form, show_laboratory)
+        return print_table(table, form, page_laboratory.show)
 
 
 def _table_of(mode: str, asked: dict[str, Any], opened: ExitStack) -> Table:
     """The answer; the rows can be read while the index is open."""
-    from kidx.tables import index_lookups
+    from kidx.tables import index_lookups, observation, trace
 
     how = {"searches": index_lookups.searches_of(asked["search"]), "page_bytes": asked["page_size"]}
     if mode == trace_options.SIMULATE:
@@ -82,28 +78,22 @@ def _table_of(mode: str, asked: dict[str, Any], opened: ExitStack) -> Table:
         return simulation_table(**trace_options.simulation(asked), **how)
     from kidx.evidence import open_evidence
     from kidx.logdir.names import index_format_of
-    from kidx.tables import trace
 
     if asked["path"] is None:
         return trace.growth_table(asked["pages"] or 13, asked["entry_size"] or 8, **how)
     evidence = opened.enter_context(open_evidence(asked["path"]))
     if mode == trace_options.RESIDENT and not asked["targets"] and asked["from_file"] is None:
-        from kidx.tables.observation import residency_table
-
-        return residency_table(evidence)
+        return observation.residency_table(evidence)
     index_format = index_format_of(evidence.path, asked["kind"])
     if mode == trace_options.GROW:
-        pages = asked["pages"] or trace.pages_to_grow_from(evidence, index_format, asked["page_size"])
-        return trace.growth_table(pages, asked["entry_size"] or index_format.size, **how)
+        return trace.growth_table_of(evidence, index_format, asked["pages"], asked["entry_size"], **how)
     index = index_lookups.open_index(evidence, index_format, asked["base_offset"])
     times = index_format.kind == "time_index"
     targets = search_options.read_targets(asked["targets"], asked["from_file"], times=times)
     trace_options.check_targets(mode, asked, bool(targets))
     if mode == trace_options.PAGES:
         return trace.trace_table(index, targets, workload=asked["workload"], seed=asked["seed"], **how)
-    from kidx.tables.observation import observation_table, residency_table
-
     if mode == trace_options.RESIDENT:
-        return residency_table(evidence, index, targets, searches=how["searches"])
-    evict = asked["evict_original"]
-    return observation_table(evidence, index, targets, searches=how["searches"], evict_original=evict)
+        return observation.residency_table(evidence, index, targets, searches=how["searches"])
+    how = {"searches": how["searches"], "evict_original": asked["evict_original"]}
+    return observation.observation_table(evidence, index, targets, **how)

@@ -96,14 +96,6 @@ def _shape(index: IndexReader, page_bytes: int) -> tuple[int, int, int, int]:
     return index.entries, -(-index.entries * width // page_bytes), first_warm, first_warm * width // page_bytes
 
 
-def pages_to_grow_from(evidence: Evidence, index_format: IndexFormat, page_bytes: int = PAGE_BYTES) -> int:
-    """One page less than the full pages that an index has, at least 1: the argument with which growth_table shows how
-    the index came to its size. Raises WrongFormat for an index without a search.
-    """
-    full = IndexReader(evidence, index_format, 0).entries * index_format.size // page_bytes
-    return max(1, full - 1)
-
-
 def growth_table(
     pages: int = 13,
     entry_bytes: int = 8,
@@ -134,3 +126,22 @@ def growth_table(
         for grown in (growth(count, entry_bytes, name, page_bytes),)
     ]
     return Table("kidx.trace_growth.v1", _GROWTH_COLUMNS, rows)
+
+
+def growth_table_of(
+    evidence: Evidence,
+    index_format: IndexFormat,
+    pages: int | None = None,
+    entry_bytes: int | None = None,
+    *,
+    searches: Sequence[str] = SEARCHES,
+    page_bytes: int = PAGE_BYTES,
+) -> Table:
+    """growth_table for an index file: by default of its entries' size, and up to the full pages that it has now.
+
+    Raises WrongFormat for an index without a search, where `pages` is not given.
+    """
+    if pages is None:
+        full = IndexReader(evidence, index_format, 0).entries * index_format.size // page_bytes
+        pages = max(1, full - 1)
+    return growth_table(pages, entry_bytes or index_format.size, searches=searches, page_bytes=page_bytes)

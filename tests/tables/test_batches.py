@@ -17,7 +17,7 @@ from kidx.formats.batches import COUNT_UNKNOWN
 from kidx.tables import file_tables, state_files
 from kidx.tables.batches import NAMES, LogReader, batch_table
 from tests.damage import append_garbage, overwrite, set_header, shrink
-from tests.support import FIXTURES, kidx_here
+from tests.support import FIXTURES, answer_files, kidx_here
 
 CLEAN = FIXTURES / "kafka-4.3.1/clean"
 TXN = CLEAN / "txn-0/00000000000000000113.log"
@@ -40,7 +40,7 @@ def rows(*args: object) -> list[dict[str, Any]]:
 def recorded(log: Path, suffix: str = "") -> str:
     """What DumpLogSegments says of a log."""
     fixture_set = next(p for p in log.parents if p.parent == FIXTURES)
-    return (fixture_set / "answers/dump" / f"{log.relative_to(fixture_set)}{suffix}.txt").read_text(errors="replace")
+    return answer_files(fixture_set)[f"dump/{log.relative_to(fixture_set)}{suffix}.txt"].decode(errors="replace")
 
 
 def test_batches_are_those_of_the_tool() -> None:

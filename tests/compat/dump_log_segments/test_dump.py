@@ -12,7 +12,7 @@ import pytest
 from kidx.cli import main
 from kidx.compat.dump_log_segments import java
 from tests.damage import append_garbage, flip_byte, overwrite, set_entry, set_header, shrink, zero_tail
-from tests.support import FIXTURES, Ran
+from tests.support import FIXTURES, Ran, dump_texts
 
 PLAIN = FIXTURES / "kafka-4.3.1/clean/plain-0"
 NAME = "00000000000000000190"
@@ -40,14 +40,9 @@ def dump(capfdbinary: pytest.CaptureFixture[bytes]) -> Dump:
 
 def recorded() -> Iterator[tuple[Path, str, list[str], bytes]]:
     """Every answer of the tool: the file's directory and name, the options, and the text."""
-    for fixture_set in sorted(FIXTURES.glob("kafka-*")):
-        answers = fixture_set / "answers/dump"
-        for answer in sorted(answers.rglob("*.txt")):
-            text, name = answer.read_bytes(), answer.name.removesuffix(".txt")
-            suffix = "." + name.rpartition(".")[2]
-            if b"<<threw" not in text and suffix != ".decoded":
-                directory = fixture_set / answer.parent.relative_to(answers)
-                yield directory, name.removesuffix(suffix) if suffix in OPTIONS else name, OPTIONS.get(suffix, []), text
+    for file, options, text in dump_texts():
+        if b"<<threw" not in text and options != ".decoded":
+            yield file.parent, file.name, OPTIONS[options] if options else [], text
 
 
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint"])
