@@ -69,7 +69,7 @@ def parse_version(text: str) -> tuple[int, int, int]:
     """4.9.8, or 5.1 for 5.1.0. Raises UsageError."""
     parts = text.split(".")
     if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() for p in parts) or int(parts[0]) not in NEWEST:
-        raise UsageError(f"{text}: no RocketMQ version that kidx knows: give 4.x or 5.x, as 4.9.8")
+        raise UsageError(f"{text}: no RocketMQ version that kidx knows: give 4.x or 5.x, such as 4.9.8")
     if len(parts) == 1:
         return NEWEST[int(parts[0])]
     numbers = [int(p) for p in parts] + [0]
@@ -79,7 +79,7 @@ def parse_version(text: str) -> tuple[int, int, int]:
 def version_of(given: str | None, algorithm: str | None, five: bool) -> BrokerVersion:
     """The version given, else the newest of the line that wrote the store; a given algorithm wins over both.
 
-    classic on a store of 5.x is 5.1.0, the last that had it; current on one of 4.x is what 5.5.1 would answer.
+    classic on a store of 5.x is 5.1.0, the last version with it; current on one of 4.x is what 5.5.1 would answer.
     """
     version = BrokerVersion(parse_version(given) if given else NEWEST[5 if five else 4])
     if algorithm == CLASSIC and version.algorithm == CURRENT:

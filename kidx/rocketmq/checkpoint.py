@@ -1,4 +1,4 @@
-"""The checkpoint: up to when a broker had flushed what."""
+"""The checkpoint: the store times up to which a broker has flushed commit log, queues and index."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PROPERTIES_LIMIT_BYTES = 1 << 20
 
 
 class StoreConfig:
-    """The properties that kidx heeds (MessageStoreConfig's names beside them). None: not given, so inferred.
+    """The properties that kidx uses, MessageStoreConfig's names next to them. None: not given, so inferred.
 
     Sizes are bytes of a file; slots and entries those of an IndexFile; the last ones limit a pull.
     """

@@ -36,19 +36,21 @@ def kind_of(path: str) -> str | None:
 def files_of(path: str, kind: str | None) -> Iterator[tuple[str, str] | KidxError]:
     """(file, kind) of a file, or of every file of a store below a directory; an error in place of what is refused.
 
-    Raises UsageError for a single file whose name does not tell and whose kind was not given.
+    Raises UsageError for a single file whose kind neither its name nor the caller gives.
     """
     if not os.path.isdir(path):
         known = kind or kind_of(path)
         if known is None:
-            raise UsageError(f"{path}: its name and place tell no kind of file; give --kind {'|'.join(KINDS)}")
+            raise UsageError(
+                f"{path}: its name and place do not show what kind of file it is; give --kind {'|'.join(KINDS)}"
+            )
         yield path, known
         return
     if is_rocksdb(path):
         if os.path.basename(os.path.abspath(path)) == "consumequeue":
             yield RocksDbQueues(
                 f"{path}: a RocksDB database (storeType=defaultRocksDB, 5.2 on): the queues are in it, in a format that"
-                " kidx does not read; the commit log beside it holds the same messages"
+                " kidx does not read; the commit log next to it holds the same messages"
             )
         return
     for entry in list_directory(path):

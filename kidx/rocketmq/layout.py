@@ -103,8 +103,7 @@ def read_layout(root: str, commit_log_dirs: tuple[str, ...] = ()) -> Layout:
 def refuse_dledger(where: str) -> CannotRead:
     """The refusal of a store whose commit log is DLedger's."""
     return CannotRead(
-        f"{where} in DLedger's entries (enableDLegerCommitLog), which kidx does not read; compare or verify the log "
-        "with RocketMQ's own tools"
+        f"{where} in DLedger's entries (enableDLegerCommitLog), which kidx does not read; use DLedger's own tools"
     )
 
 
@@ -117,13 +116,18 @@ def _compaction_topics(root: str, present: object) -> frozenset[str]:
 
 
 def _bytes_of(entry: Entry) -> int:
-    """Bytes of a file, or of all files below a directory; links are not followed."""
-    try:
-        if entry.is_dir(follow_symlinks=False):
-            return sum(_bytes_of(inner) for inner in list_directory(entry.path))
-        return entry.stat(follow_symlinks=False).st_size
-    except (OSError, CannotRead):
-        return 0
+    """Bytes of a file, or of all files below a directory that can be listed; links are not followed."""
+    total, left = 0, [entry]
+    while left:
+        one = left.pop()
+        try:
+            if one.is_dir(follow_symlinks=False):
+                left += list_directory(one.path)
+            else:
+                total += one.stat(follow_symlinks=False).st_size
+        except (OSError, CannotRead):
+            continue
+    return total
 
 
 def series(directory: str) -> list[StoreFile]:
@@ -144,7 +148,7 @@ def base_of(name: str) -> int | None:
 
 
 def is_rocksdb(directory: str) -> bool:
-    """Whether a directory is a RocksDB database: CURRENT, and a MANIFEST beside it."""
+    """Whether a directory is a RocksDB database: it has CURRENT and a MANIFEST."""
     try:
         names = {entry.name for entry in list_directory(directory)}
     except CannotRead:

@@ -54,7 +54,7 @@ class Broken(NamedTuple):
 
 
 class Message:
-    """A message. `raw` is all of it; offsets and times as stored, judged by nobody."""
+    """A message. `raw` is all of it; offsets and times are as stored, not validated."""
 
     def __init__(self, head: tuple[int, ...], raw: bytes, places: tuple[int, int, int, int, int, int]) -> None:
         (
@@ -233,7 +233,7 @@ def decode(data: bytes, remaining: int | None = None) -> Message | Blank | Broke
 
 
 def recovers(message: Message, five: bool) -> bool:
-    """Whether a recovering broker goes on past it: sizes add up, the body's CRC is right, 4.x knows no V2."""
+    """Whether a recovering broker continues past it: sizes add up, the body's CRC is right, 4.x knows no V2."""
     if message.size != message.parts_size or (message.magic == MAGIC_V2 and not five):
         return False
     body = message.body

@@ -142,7 +142,7 @@ class Store:
         return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
     def dispatched(self) -> Iterator[Message]:
-        """The messages that recovery gives to queues and index again, in order; walked anew, so that none is kept."""
+        """The messages that recovery gives to queues and index again, in order; walked each time, none is kept."""
         after = self._dispatch_after
         if after is not None:
             for _, message in self._recover_log():
@@ -284,14 +284,14 @@ class Store:
         return self.config.index_slots or DEFAULT_SLOTS, self.config.index_entries or DEFAULT_ENTRIES
 
     def index_shape(self, file: StoreFile) -> tuple[int, int]:
-        """(slots, entries) of an index file: as configured, else inferred. Raises DoesNotLoad where nothing tells."""
+        """(slots, entries) of an index file: as configured, else inferred. Raises DoesNotLoad where neither can be."""
         if self.config.index_slots and self.config.index_entries:
             return self.config.index_slots, self.config.index_entries
         shape = infer_shape(self.opened, file.path)
         if shape is None:
             raise DoesNotLoad(
-                f"{file.path}: how many slots and entries it has is recorded nowhere and cannot be told from what is in"
-                " it; give --config FILE with maxHashSlotNum and maxIndexNum"
+                f"{file.path}: how many slots and entries it has is recorded nowhere and cannot be inferred from its"
+                " content; give --config FILE with maxHashSlotNum and maxIndexNum"
             )
         return shape
 

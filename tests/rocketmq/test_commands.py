@@ -156,8 +156,8 @@ def test_dump_of_ext_batch_and_abort(tmp_path: Path) -> None:
     batches = json_rows(
         run("dump", lay_out(fives / "batch_cq", tmp_path), "--kind", "batch_queue", "--format", "jsonl")
     )
-    told = [json.loads(line) for line in (fives / "batch_cq" / "consumequeue.jsonl").read_text().splitlines()]
-    assert [r["base_offset"] for r in batches] == [r["offset"] for r in told if r["kind"] == "BatchCQ"]
+    known = [json.loads(line) for line in (fives / "batch_cq" / "consumequeue.jsonl").read_text().splitlines()]
+    assert [r["base_offset"] for r in batches] == [r["offset"] for r in known if r["kind"] == "BatchCQ"]
     (abort,) = json_rows(run("dump", lay_out(fives / "unclean", tmp_path) / "abort", "--format", "jsonl"))
     assert abort["unclean"] is True and abort["pid"] > 0
 
@@ -183,9 +183,9 @@ def test_stat_measures_every_store(case: Path, tmp_path: Path) -> None:
     found = {(r["what"], r["name"]): r for r in json_rows(run("stat", store, "--format", "jsonl"))}
     recorded = json.loads((case / "queues.json").read_text())
     assert found["commit_log", ""]["max_offset"] == recorded["maxPhyOffset"]
-    for told in recorded["queues"]:
-        row = found.get(("queue", f"{told['topic']}/{told['queue']}"))
-        assert row is None or (row["min_offset"], row["max_offset"]) == (told["minOffset"], told["maxOffset"])
+    for known in recorded["queues"]:
+        row = found.get(("queue", f"{known['topic']}/{known['queue']}"))
+        assert row is None or (row["min_offset"], row["max_offset"]) == (known["minOffset"], known["maxOffset"])
 
 
 def test_diff_of_a_slave_behind_and_of_one_that_parted(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def _everything(root: Path) -> list[tuple[str, int, int, str]]:
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--broker-version", "3.2"], "no RocketMQ version"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--mtimes", "STORE/checkpoint"], "path TAB nanoseconds"),
         (["pull", "STORE", "Orders", "0", "--offset", "1"], "either --memory or"),
-        (["dump", "STORE/lock"], "tell no kind of file"),
+        (["dump", "STORE/lock"], "do not show what kind of file"),
         (["stat", "STORE/nothing"], "no such file"),
         (["stat", "STORE/config"], "no RocketMQ store"),
         (["verify", "STORE", "--select", "KXR9"], "no rule has this"),

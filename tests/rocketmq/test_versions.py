@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -233,3 +234,19 @@ def test_delay_levels_as_a_broker_reads_them(tmp_path: Path) -> None:
     config = tmp_path / "broker.conf"
     config.write_text("messageDelayLevel=10s 2m 1h 3d\n")
     assert read_config(str(config)).delay_levels_ms == (10_000, 120_000, 3_600_000, 259_200_000)
+
+
+def test_deep_directories_and_links_in_a_store_are_counted_and_not_followed(tmp_path: Path) -> None:
+    store = unpacked("4.7.1-levels", tmp_path)
+    deep = store / "notes"
+    deep.mkdir()
+    (deep / "link").symlink_to("/")
+    (deep / "text").write_bytes(bytes(100))
+    inside = os.open(deep, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=inside)
+        outside, inside = inside, os.open("d", os.O_RDONLY, dir_fd=inside)
+        os.close(outside)
+    os.close(inside)
+    (found,) = check(store).coverage.skipped
+    assert (Path(found.what).name, found.why) == ("notes", "not a part of a store that kidx knows")

@@ -20,7 +20,9 @@ Examples:
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
-@click.option("--kind", type=click.Choice(_KINDS), help="What a file is, where its place does not tell; or only these.")
+@click.option(
+    "--kind", type=click.Choice(_KINDS), help="The kind of a file whose place does not show it; or print only these."
+)
 @click.option("--body", "bodies", is_flag=True, help="Messages: print the body too, as stored.")
 @click.option(
     "--config",

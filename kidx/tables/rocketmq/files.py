@@ -92,7 +92,7 @@ def _shape(opened: OpenFiles, path: str, config: StoreConfig) -> tuple[int, int]
     shape = infer_shape(opened, path)
     if shape is None:
         raise UsageError(
-            f"{path}: how many slots it has is recorded nowhere and cannot be told from what is in it; "
+            f"{path}: how many slots it has is recorded nowhere and cannot be inferred from what is in it; "
             "give --config FILE with maxHashSlotNum and maxIndexNum (or --kind index_header)"
         )
     return shape

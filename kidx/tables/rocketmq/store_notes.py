@@ -1,4 +1,4 @@
-"""What a user has to know about a store beside the answer itself."""
+"""Notes on answers that a broker with this store may not give."""
 
 from __future__ import annotations
 
