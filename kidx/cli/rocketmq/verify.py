@@ -55,9 +55,7 @@ def command(
 ) -> int:
     """Check STORE: every unit against the commit log, every message, the index's chains, checkpoint, how it stopped."""
     from kidx.checks.catalogue import codes_of, left_out
-    from kidx.cli import complain
-    from kidx.cli.color import wants_color
-    from kidx.cli.verdict import print_verdict, status_of
+    from kidx.cli.checking import print_checked
     from kidx.rocketmq.catalogue import RULES
     from kidx.rocketmq.verify import verify_stores
 
@@ -67,10 +65,4 @@ def command(
     checked = verify_stores(roots, config=config, commit_log=commit_log, rules=rules, quick=quick, jobs=jobs)
     if rules is not None:
         checked.coverage.skipped += left_out(rules, RULES)
-    for sentence in checked.unread:
-        complain(sentence)
-    failing, status = status_of(checked, fail_level)
-    print_verdict(
-        form, checked, failing, status, roots, rules=RULES, color=wants_color(color), every=every, verbose=verbose
-    )
-    return status
+    return print_checked(form, checked, RULES, roots, fail_level=fail_level, color=color, every=every, verbose=verbose)

@@ -1,0 +1,145 @@
+"""A piece of a file as Arrow batches: entries, batches, records, findings or segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kidx.checks.options import Options
+from kidx.checks.partition import check_target
+from kidx.checks.targets import Target
+from kidx.evidence import Evidence, open_evidence
+from kidx.formats.compression import CODEC_NAMES
+from kidx.logdir.names import INDEX_OF_KIND
+from kidx.logdir.tree import Partition
+from kidx.pipeline.decoded_records import decoded_columns
+from kidx.pipeline.filters import Conditions
+from kidx.pipeline.pieces import Piece
+from kidx.pipeline.results import finding_row, to_arrow_text
+from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
+from kidx.pipeline.segment_facts import segment_facts
+from kidx.segments.record_blocks import RecordDecoder
+from kidx.segments.scan import scan
+from kidx.tables.index_entries import IndexEntries
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from kidx.segments.windows import Window
+
+    Columns = Mapping[str, Any]
+
+
+def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """A piece's rows as Arrow batches of `schema`, which has some or all of the kind's columns. Raises KidxError."""
+    if kind == FINDINGS_KIND:
+        yield from _from_rows(piece, schema, map(finding_row, check_target(Target(piece.path), Options()).findings))
+        return
+    if kind == SEGMENTS:
+        facts = segment_facts(Partition(piece.path))
+        yield from _from_rows(
+            piece, schema, (f._replace(directory=to_arrow_text(f.directory))._asdict() for f in facts)
+        )
+        return
+    with open_evidence(piece.path) as evidence:
+        for columns in _columns(kind, evidence, piece):
+            batch = _batch(columns, piece, conditions, schema)
+            if len(batch):
+                yield batch
+
+
+def _columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
+    if kind in INDEX_KINDS:
+        return _index_columns(kind, evidence, piece)
+    return decoded_columns(evidence, piece) if kind == DECODED_RECORDS else _log_columns(kind, evidence, piece)
+
+
+def _index_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
+    entries = IndexEntries(evidence, INDEX_OF_KIND[kind], piece.base_offset)
+    for arrays in entries.arrays(range(entries.extent.entries)):
+        yield dict(zip(entries.names, arrays, strict=True))
+
+
+def _log_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
+    records = kind == RECORDS
+    windows = scan(evidence, start=piece.start, end=piece.end, check_crc=not records, hold=records)
+    decoder = RecordDecoder(evidence)
+    for window in windows:
+        if not records:
+            yield _batch_columns(window)
+            continue
+        for block in decoder.blocks(window):
+            rows = block.batch
+            yield {
+                "offset": block.offset,
+                "timestamp": block.timestamp,
+                "key": lambda chosen, b=block: _bytes(b.buffer, b.key_start, b.key_length, chosen),
+                "value": lambda chosen, b=block: _bytes(b.buffer, b.value_start, b.value_length, chosen),
+                "header_count": block.header_count,
+                "size": block.size,
+                "batch_position": window.position[rows],
+                "producer_id": window.column("producer_id")[rows],
+                "control": window.control[rows],
+            }
+
+
+def _batch_columns(window: Window) -> Columns:
+    same = ("magic", "base_offset", "leader_epoch", "base_timestamp", "max_timestamp", "producer_id", "crc")
+    return {
+        "position": window.position,
+        "size": window.size,
+        "last_offset": window.last_offset,
+        "count": window.column("record_count"),
+        "codec": lambda chosen: pa.array(CODEC_NAMES).take(pa.array(window.codec[chosen])),
+        "log_append_time": window.log_append_time,
+        "transactional": window.transactional,
+        "control": window.control,
+        "crc_ok": window.crc_ok,
+        **{name: window.column(name) for name in (*same, "producer_epoch", "base_sequence")},
+    }
+
+
+def _bytes(
+    buffer: memoryview, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
+) -> pa.Array:
+    spans = zip(starts[chosen].tolist(), lengths[chosen].tolist(), strict=True)
+    return pa.array([None if n < 0 else bytes(buffer[a : a + n]) for a, n in spans], pa.binary())
+
+
+def _batch(columns: Columns, piece: Piece, conditions: Conditions, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows that fulfil the conditions, with their place. A callable column is computed for these rows only."""
+    import numpy as np
+
+    arrays = {name: column for name, column in columns.items() if not callable(column)}
+    count = len(next(iter(arrays.values())))
+    mask = conditions.mask(arrays)
+    chosen = np.arange(count) if mask is None else np.flatnonzero(mask)
+    place = _place(piece)
+    columns_of_batch = []
+    for field in schema:
+        if field.name in place:
+            columns_of_batch.append(pa.repeat(pa.scalar(place[field.name], field.type), len(chosen)))
+            continue
+        column = columns[field.name]
+        array = column(chosen) if callable(column) else pa.array(column[chosen])
+        columns_of_batch.append(array.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns_of_batch, schema=schema)
+
+
+def _from_rows(piece: Piece, schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    place = _place(piece)
+    named = [{field.name: (place | dict(row))[field.name] for field in schema} for row in rows]
+    if named:
+        yield pa.RecordBatch.from_pylist(named, schema=schema)
+
+
+def _place(piece: Piece) -> dict[str, Any]:
+    return {
+        "file": to_arrow_text(piece.path),
+        "topic": piece.topic,
+        "partition": piece.partition,
+        "segment": piece.base_offset,
+    }
