@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kidx.errors import meant
+from kidx.exit_status import UNREADABLE
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.broker_version import CLASSIC, CURRENT
 from kidx.rocketmq.file_kinds import RocksDbQueues
@@ -17,7 +18,7 @@ from kidx.rocketmq.store import Store
 from kidx.rocketmq.time_search import BatchSearch, Search
 from kidx.tables.rocketmq.kafka_comparison import kafka_search
 from kidx.tables.rocketmq.store_notes import note_rocksdb
-from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 TIME_COLUMNS = (
     Column("topic", TEXT),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kidx.exit_status import UNREADABLE
 from kidx.rocketmq.java import JavaThrows
 from kidx.rocketmq.pull import Pull, pull
 from kidx.rocketmq.store import Store
 from kidx.tables.rocketmq.store_notes import note_compaction, note_rocksdb
-from kidx.tables.table import BOOL, INT, TEXT, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import BOOL, INT, TEXT, Column, Notes, Table
 
 
 def pull_table(store: Store, topic: str, queue_id: int, offset: int, most: int, memory_bytes: int) -> Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kidx.exit_status import CLEAN, FINDINGS
 from kidx.rocketmq.replicas import Difference, compare, queue_differences
 from kidx.rocketmq.store import Store
-from kidx.tables.table import BOOL, CLEAN, FINDINGS, TEXT, TREE, Column, Notes, Table
+from kidx.tables.table import BOOL, TEXT, TREE, Column, Notes, Table
 
 
 def difference_table(master: Store, slave: Store, memory_bytes: int | None) -> Table:
