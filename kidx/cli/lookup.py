@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kidx.cli import exit_status
 from kidx.cli.options import TakesNegativeNumbers, base_offset_option, format_option, iso_option
@@ -18,6 +19,7 @@ from kidx.cli.search_options import (
     targets_from_option,
 )
 from kidx.errors import UsageError
+from kidx.formats.broker_versions import WARM_SEARCH
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -61,6 +63,9 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
 
     A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
     """
+    given = click.get_current_context().get_parameter_source("search")
+    if given is ParameterSource.DEFAULT and asked["broker_version"] < WARM_SEARCH:
+        asked["search"] = "standard"
     with ExitStack() as opened:
         table, status = _look_up(path, asked, iso, opened)
         if form == "text":

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from kidx.cli.values import OFFSET, Bytes
+from kidx.cli.values import BROKER_VERSION, OFFSET, Bytes
+from kidx.formats.broker_versions import NEWEST, version_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,6 +77,15 @@ def index_search_options(f: F) -> F:
 def log_read_options(f: F) -> F:
     """What a segment or partition is asked: --offset or --timestamp, and how a consumer would."""
     for option in (
+        click.option(
+            "--broker-version",
+            type=BROKER_VERSION,
+            default=version_text(NEWEST),
+            show_default=True,
+            help="Log: answer as this broker does. max-timestamp: unknown before 3.0; 3.0 to 3.7 answer with the "
+            "offset in the time index, mostly its batch's last; 3.8 and later with the record's. earliest-local: since "
+            "3.5. Index: before 2.2 the standard search, unless --search says otherwise.",
+        ),
         click.option("--max-bytes", type=Bytes(), help="Log: with --offset, the slice that a fetch of that size gets."),
         click.option(
             "--isolation",

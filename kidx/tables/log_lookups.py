@@ -9,6 +9,7 @@ from typing import Any
 from kidx.cli import complain, exit_status
 from kidx.errors import UsageError
 from kidx.evidence import is_directory
+from kidx.formats.broker_versions import NEWEST, Version
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, base_offset_of, parse_file_name
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.partition import SPECIAL, Listed, PartitionReader
@@ -54,6 +55,7 @@ def look_up_log(
     isolation: str | None,
     trace_pages: bool,
     page_size: int,
+    broker_version: Version,
     **_: Any,
 ) -> tuple[Table, int]:
     """One row of kidx.read.v1 or kidx.find.v1, and the exit status. Raises UsageError, CannotRead."""
@@ -67,7 +69,8 @@ def look_up_log(
     if offset is not None:
         return question.read(offset, max_bytes), question.status
     asked = timestamp or ""
-    return question.find(SPECIAL[asked] if asked in SPECIAL else timestamp_ms(asked), start), question.status
+    time = SPECIAL[asked] if asked in SPECIAL else timestamp_ms(asked)
+    return question.find(time, start, broker_version), question.status
 
 
 class LogLookup:
@@ -134,11 +137,11 @@ class LogLookup:
             self._touched, cut, self._isolation, why,
         )  # fmt: skip
 
-    def find(self, timestamp: int, start: int | None) -> Table:
+    def find(self, timestamp: int, start: int | None, broker_version: Version = NEWEST) -> Table:
         """kidx.find.v1: the first record at or past a time, as a segment or as the broker's ListOffsets finds it."""
         if self._segment is None:
             assert self._partition is not None
-            listed = self._partition.list_offsets(timestamp, start, self._isolation, self._watch)
+            listed = self._partition.list_offsets(timestamp, start, self._isolation, self._watch, broker_version)
         elif timestamp < 0:
             raise UsageError(f"{self._path}: {timestamp} is no time, but asks a partition; give its directory")
         else:
