@@ -9,6 +9,9 @@ import os
 from typing import NamedTuple
 
 from kidx.errors import UsageError
+from kidx.formats.indexes import (
+    INDEX_OF_KIND as INDEX_OF_KIND,
+)  # with the other kinds of files, for who imports from here
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
 
 LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
@@ -16,16 +19,9 @@ PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"
 
 _KIND_OF_SUFFIX = {
     ".log": LOG,
-    ".index": OFFSET,
-    ".timeindex": TIME,
-    ".txnindex": TRANSACTION,
+    **{index_format.suffix: kind for kind, index_format in INDEX_OF_KIND.items()},
     ".snapshot": PRODUCER_SNAPSHOT,
     ".checkpoint": METADATA_SNAPSHOT,
-}
-INDEX_OF_KIND: dict[str, IndexFormat] = {
-    OFFSET: OFFSET_INDEX,
-    TIME: TIME_INDEX,
-    TRANSACTION: TRANSACTION_INDEX,
 }
 SEGMENT_SUFFIX = {kind: suffix for suffix, kind in _KIND_OF_SUFFIX.items()}
 _KIND_OF_NAME = {

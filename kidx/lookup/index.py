@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, absolute_offset, decode, extent_of
+from kidx.formats.indexes import Extent, IndexFormat, decode, extent_of
 from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-NO_TIMESTAMP = -1
 _TAIL_CHUNK_BYTES = 1 << 14
 
 
@@ -30,7 +29,7 @@ class IndexReader:
     """
 
     def __init__(self, evidence: Evidence, index_format: IndexFormat, base_offset: int) -> None:
-        if not index_format.relative:
+        if not index_format.searched:
             raise WrongFormat(f"{evidence.path}: a {index_format.name} is read from its start; it has no search")
         self.path, self.index_format, self.base_offset = evidence.path, index_format, base_offset
         self._evidence = evidence
@@ -54,12 +53,10 @@ class IndexReader:
         """One entry's key and value, offsets absolute."""
         size = self.index_format.size
         if self._held is not None:
-            key, value = self.index_format.struct.unpack_from(self._held, slot * size)
+            stored = self.index_format.struct.unpack_from(self._held, slot * size)
         else:
-            key, value = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
-        if self.index_format is OFFSET_INDEX:
-            return absolute_offset(self.base_offset, key), value
-        return key, absolute_offset(self.base_offset, value)
+            stored = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
+        return self.index_format.key_and_value(stored, self.base_offset)
 
     def column(self, by: str = KEY) -> npt.NDArray[np.int64]:
         """Every entry's key (or value) at once, shape (entries,)."""
@@ -87,7 +84,7 @@ class IndexReader:
             return self.entry(slot)
         if (by, bound) != (KEY, LOWER):
             return None
-        return (self.base_offset, 0) if self.index_format is OFFSET_INDEX else (NO_TIMESTAMP, self.base_offset)
+        return self.index_format.fallback(self.base_offset)
 
     def lookup(self, target: int) -> tuple[int, int]:
         """OffsetIndex.lookup or TimeIndex.lookup: the last entry at or below the target, or the fallback."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset, extent_of
+from kidx.formats.indexes import IndexFormat, extent_of
 from kidx.lookup.search import first_warm_slot
 from kidx.pages.geometry import PAGE_BYTES
 
@@ -50,7 +50,7 @@ def measure(evidence: Evidence, index_format: IndexFormat, base_offset: int | No
     )
     capacity = evidence.size // width
     ends = _ends(evidence, index_format, entries, base_offset or 0)
-    first_warm = None if index_format is TRANSACTION_INDEX else first_warm_slot(entries, index_format.warm_entries)
+    first_warm = first_warm_slot(entries, index_format.warm_entries) if index_format.searched else None
     offset, position, timestamp = ends["offset"], ends["position"], ends["timestamp"]
     return Measures(
         index_format.kind, base_offset, evidence.size, entries, capacity, capacity - entries,
@@ -64,19 +64,19 @@ _Ends = tuple[int | None, int | None]
 
 
 def _ends(evidence: Evidence, index_format: IndexFormat, entries: int, base_offset: int) -> dict[str, _Ends]:
-    none: _Ends = (None, None)
+    """The numbers of the first and the last entry."""
     if not entries:
-        return {"offset": none, "position": none, "timestamp": none}
-    width, unpack = index_format.size, index_format.struct.unpack
-    first = unpack(evidence.read(0, width))
-    last = unpack(evidence.read((entries - 1) * width, width))
-    if index_format is OFFSET_INDEX:
-        offset = (absolute_offset(base_offset, first[0]), absolute_offset(base_offset, last[0]))
-        return {"offset": offset, "position": (first[1], last[1]), "timestamp": none}
-    if index_format is TIME_INDEX:
-        offset = (absolute_offset(base_offset, first[1]), absolute_offset(base_offset, last[1]))
-        return {"offset": offset, "position": none, "timestamp": (first[0], last[0])}
-    return {"offset": (first[2], last[3]), "position": none, "timestamp": none}
+        return dict.fromkeys(("offset", "position", "timestamp"), (None, None))
+    width = index_format.size
+
+    def entry(slot: int) -> dict[str, int]:
+        stored = index_format.struct.unpack(evidence.read(slot * width, width))
+        return dict(zip(index_format.columns, index_format.absolute(stored, base_offset), strict=True))
+
+    first, last = entry(0), entry(entries - 1)
+    smallest, largest = index_format.offset_range
+    ends: dict[str, _Ends] = {name: (first.get(name), last.get(name)) for name in ("position", "timestamp")}
+    return {"offset": (first[smallest], last[largest]), **ends}
 
 
 def _density(ends: _Ends, entries: int) -> float | None:

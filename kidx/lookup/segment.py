@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from kidx.errors import LimitExceeded
 from kidx.evidence import Evidence, exists
-from kidx.formats.batches import HEADER_BYTES, Batch
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.formats.batches import HEADER_BYTES, NO_TIMESTAMP, Batch
 from kidx.formats.records import Record
 from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, SEGMENT_SUFFIX, TIME, FileName
 from kidx.logdir.tree import DataFile, Segment
-from kidx.lookup.index import NO_TIMESTAMP, IndexReader
+from kidx.lookup.index import IndexReader
 from kidx.lookup.search import Recorder
 from kidx.pages.geometry import PAGE_BYTES, pages_of_bytes, pages_touched
 from kidx.segments.records import first_offset, read_records
@@ -191,7 +190,7 @@ class SegmentReader:
             self.missing.append(kind)
             return None
         evidence: Evidence = stack.enter_context(file.open())
-        return IndexReader(evidence, OFFSET_INDEX if kind == OFFSET else TIME_INDEX, self.base_offset)
+        return IndexReader(evidence, INDEX_OF_KIND[kind], self.base_offset)
 
     def _start_of(self, offset: int) -> tuple[int, int]:
         """Slot and position that the offset index gives for an offset, (-1, 0) where it has none.

@@ -7,7 +7,6 @@ AbstractIndex (trimToValidSize, resize).
 from __future__ import annotations
 
 from kidx.errors import Refused, UsageError
-from kidx.formats.indexes import OFFSET_INDEX, TRANSACTION_INDEX
 from kidx.lookup.search import KEY, VALUE
 from kidx.surgery.index_file import IndexFile
 from kidx.surgery.replace import Change
@@ -21,17 +20,17 @@ def plan_truncate(index: IndexFile, offset: int, *, keep_allocated: bool = False
     index.refuse_torn()
     index.refuse_disorder()
     after = index.entries[: entries_below(index, offset) * index.format.size]
-    if keep_allocated and index.format is not TRANSACTION_INDEX:
+    if keep_allocated and index.format.preallocated:
         after = after.ljust(len(index.data or b""), b"\0")
     return Change(index.path, "truncate", index.data, after)
 
 
 def entries_below(index: IndexFile, offset: int) -> int:
     """How many entries truncateTo(offset) leaves."""
-    if index.format is TRANSACTION_INDEX:
+    if not index.format.searched:
         last_offsets = (fields[3] for fields in index.format.struct.iter_unpack(index.entries))
         return next((i for i, last in enumerate(last_offsets) if last >= offset), index.extent.entries)
-    by = KEY if index.format is OFFSET_INDEX else VALUE
+    by = KEY if index.format.key == "offset" else VALUE
     reader = index.reader
     slot = reader.bounds(offset, by).lower
     exact = slot >= 0 and reader.reader(by)(slot) == offset
@@ -53,7 +52,7 @@ def plan_resize(index: IndexFile, size: int) -> Change:
 
     Raises Refused where the entries do not fit or the file is torn, UsageError for a transaction index.
     """
-    if index.format is TRANSACTION_INDEX:
+    if not index.format.preallocated:
         raise UsageError(f"{index.path}: a transaction index grows with its entries; it has no size to set")
     index.refuse_torn()
     rounded = size // index.format.size * index.format.size

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from kidx.errors import CannotRead, Refused
 from kidx.evidence import from_bytes
-from kidx.formats.indexes import TIME_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.formats.indexes import Extent, IndexFormat, decode, extent_of
 from kidx.logdir.names import base_offset_of, index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.surgery.replace import read_whole
@@ -61,8 +61,8 @@ class IndexFile:
 
         arrays = decode(self.format, self.entries, self.base_offset)
         wrong = np.diff(arrays[self.format.key]) <= 0
-        if self.format is TIME_INDEX:
-            wrong |= np.diff(arrays["offset"]) < 0
+        for column in self.format.never_falling:
+            wrong |= np.diff(arrays[column]) < 0
         if wrong.any():
             slot = int(np.argmax(wrong)) + 1
             raise Refused(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kidx.cli import complain
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, Evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset
+from kidx.formats.indexes import TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
@@ -45,7 +45,7 @@ def slot_lookup(
         raise UsageError(f"{path}: --fetch-from and --fetch-to are for a transaction index; name targets instead")
     if path in STDIN_NAMES and ("-" in asked["targets"] or asked["from_file"] in STDIN_NAMES):
         raise UsageError("standard input cannot be both the index and its targets; name one of them")
-    by_time = index_format is TIME_INDEX and by == KEY
+    by_time = index_format.keyed_by_time and by == KEY
     targets = read_targets(asked["targets"], asked["from_file"], timestamp_ms if by_time else whole_number)
     if not targets and not asked["targets"] and asked["from_file"] is None:
         raise UsageError("no target given; name offsets (times for a time index), or `-` for standard input")
@@ -74,7 +74,7 @@ def slot_lookup(
 def searched_index(evidence: Evidence, index_format: IndexFormat, base_offset: int | None) -> IndexReader:
     """An index to be searched; a torn end is said. Raises UsageError for one that has no search, or no base offset."""
     path = evidence.path
-    if not index_format.relative:
+    if not index_format.searched:
         raise UsageError(f"{path}: a {index_format.name} is read from its start; there is no search to show")
     index = IndexReader(evidence, index_format, base_offset_of(path, base_offset))
     _say_torn(path, index.extent.torn_bytes, index.entries)
@@ -124,7 +124,7 @@ def _slots_at_once(index: IndexReader, targets: Sequence[int], by: str, bound: s
 
 
 def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[str, Any]:
-    if index_format is OFFSET_INDEX:
+    if not index_format.keyed_by_time:
         return {"offset": key, "position": value}
     if iso:
         from kidx.report.formats.render import iso_time

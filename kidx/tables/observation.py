@@ -9,7 +9,6 @@ from kidx.cli import complain
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.evidence.page_cache import PAGE_BYTES
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search
@@ -48,7 +47,7 @@ def _open(
 ) -> tuple[IndexReader, list[int]]:
     index_format = index_format_of(evidence.path, kind)
     index = searched_index(evidence, index_format, base_offset)
-    return index, read_targets(targets, from_file, timestamp_ms if index_format is TIME_INDEX else whole_number)
+    return index, read_targets(targets, from_file, timestamp_ms if index_format.keyed_by_time else whole_number)
 
 
 def residency_table(
@@ -115,7 +114,7 @@ def _observed(
 
 def _observe(specimen: Specimen, index: IndexReader, target: int, name: str) -> Sequence[Any]:
     predicted = way_of(index, target, name, PAGE_BYTES).pages
-    index_format, base = index.index_format, index.base_offset if index.index_format is OFFSET_INDEX else 0
+    index_format, base = index.index_format, index.base_offset if index.index_format.key == "offset" else 0
 
     def look_up(read: Callable[[int, int], bytes]) -> object:
         size, unpack = index_format.size, index_format.struct.unpack

@@ -7,7 +7,6 @@ from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
-from kidx.formats.indexes import TIME_INDEX
 from kidx.logdir.names import index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot
@@ -59,7 +58,7 @@ def trace_table(
     """kidx.trace.v1: a row a target and search, or a row a search for a workload."""
     index_format = index_format_of(evidence.path, kind)
     index = searched_index(evidence, index_format, base_offset)
-    given = read_targets(targets, from_file, timestamp_ms if index_format is TIME_INDEX else whole_number)
+    given = read_targets(targets, from_file, timestamp_ms if index_format.keyed_by_time else whole_number)
     if workload == REPLAY and from_file is None and "-" not in targets:
         raise UsageError("--workload replay takes its targets from --from-file FILE, or `-` for standard input")
     if workload is None and not given:
