@@ -7,7 +7,7 @@ import click
 from kidx.cli.options import dry_run_option, examples, format_option, from_file_option, paths_from
 from kidx.cli.rebuild_run import rebuild_paths
 from kidx.cli.values import JOBS, Bytes
-from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
+from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 
 
 @click.command(
@@ -25,13 +25,17 @@ from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX
     metavar="DIR",
     help="Write DIR/<partition>/<file>, beside nothing of the broker's.",
 )
-@click.option("--in-place", is_flag=True, help="Replace the indexes where they are; the old ones are kept (kidx undo).")
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Replace the indexes that are wrong or missing where they are; the old ones are kept (kidx undo).",
+)
+@click.option("--all", "every", is_flag=True, help="With --in-place: replace the sound ones, too.")
 @click.option(
     "--index-interval-bytes",
     type=Bytes(most=2**31 - 1),
-    default=DEFAULT_INDEX_INTERVAL_BYTES,
-    show_default=True,
-    help="The topic's index.interval.bytes.",
+    help="The topic's index.interval.bytes.  [default: by the topic's configuration in __cluster_metadata, else by the "
+    "spacing of the entries that are intact, else 4096]",
 )
 @click.option(
     "--max-index-size",
@@ -48,24 +52,29 @@ def command(
     paths: tuple[str, ...],
     output: str | None,
     in_place: bool,
-    index_interval_bytes: int,
+    every: bool,
+    index_interval_bytes: int | None,
     max_index_size: int,
     jobs: int | None,
     from_file: str | None,
     dry_run: bool,
     form: str,
 ) -> int:
-    """Make the offset, time and transaction index of segments anew from their logs, byte for byte as a broker's
-    recovery would, without one.
+    """Make the offset, time and transaction index of segments anew from their logs, without a broker.
 
-    A PATH is a segment (its .log or an index), a partition, or a log dir. Exactly one of --output and --in-place is
-    wanted, except with --dry-run, which compares with the indexes that are there, entry by entry. A log that breaks off
-    is indexed up to there and said so; the log itself is never touched.
+    The result is byte for byte what the recovery of a broker of 2.0 to 4.3 writes with the same index.interval.bytes;
+    older ones name a batch's first offset in an entry, where these name its last, and read either. In compacted
+    segments 1.0 to 2.4 write other first offsets into transaction indexes.
+
+    A PATH is a segment (its .log or an index), a partition, or a log dir. Exactly one of --output, which gets the whole
+    set, and --in-place is wanted, except with --dry-run, which compares with the indexes that are there, entry by
+    entry. A log that breaks off is indexed up to there, and the output says so; the log itself is never touched.
     """
     return rebuild_paths(
         paths_from(paths, from_file),
         output=output,
         in_place=in_place,
+        every=every,
         dry_run=dry_run,
         jobs=jobs,
         interval_bytes=index_interval_bytes,

@@ -20,12 +20,13 @@ def refuse_other_forms(form: str) -> None:
 def print_suggestions(form: str, findings: Sequence[Finding]) -> None:
     """Print what mends the findings: as text, or as rows of kidx.suggestion.v1."""
     from kidx.checks.catalogue import RULES
+    from kidx.cli.rebuild_run import IntervalFinder
     from kidx.report.findings.suggestions import COLUMNS, render_suggestions
     from kidx.report.formats.render import render
     from kidx.surgery.advice import SCHEMA, suggest
     from kidx.tables.table import Table
 
-    suggestions = suggest(findings, RULES)
+    suggestions = suggest(findings, RULES, IntervalFinder(None, reports=False))
     if form == "text":
         render_suggestions([one._asdict() for one in suggestions], RULES, sys.stdout)
     else:
