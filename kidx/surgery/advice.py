@@ -15,6 +15,7 @@ from kidx.logdir.tree import Partition
 from kidx.surgery.index_interval import Interval
 
 SCHEMA = "kidx.suggestion.v1"
+_NOTHING_TO_REPAIR = "nothing to repair: a broker trims the index when the segment rolls or the log closes"
 
 
 class Suggestion(NamedTuple):
@@ -59,9 +60,22 @@ def _suggestion(
         command = _command("kidx rebuild", log, f"--in-place{interval}")
         reread, reread_all = _size(log), _partition_log_bytes(directory)
     elif rule.repair.startswith("kidx trim"):
+        if _broker_trims(file):
+            return Suggestion(rule.code, found[0].severity, file, len(found), None, _NOTHING_TO_REPAIR, None, None)
         command = _command("kidx trim", file)
     advice = "" if command else rule.repair
     return Suggestion(rule.code, found[0].severity, file, len(found), command, advice, reread, reread_all)
+
+
+def _broker_trims(index: str) -> bool:
+    """Whether a preallocated index is as a broker keeps it: of the active segment, or left by an unclean stop."""
+    name, partition = parse_file_name(index), Partition(os.path.dirname(index))
+    try:
+        active = partition.active_segment
+        is_active = active is not None and name is not None and active.base_offset == name.base_offset
+        return is_active or partition.stopped_cleanly() is False
+    except KidxError:
+        return False
 
 
 def _command(command: str, path: str, options: str = "") -> str:

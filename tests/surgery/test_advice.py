@@ -68,6 +68,13 @@ def test_zero_tail(partition: Path) -> None:
     assert index.read_bytes() == (PLAIN / index.name).read_bytes()
 
 
+def test_what_a_broker_preallocated_needs_no_repair(partition: Path) -> None:
+    index = partition / f"{SECOND}.index"  # of the active segment
+    index.write_bytes(index.read_bytes() + bytes(80))
+    row = next(row for row in suggestions(partition) if row["file"] == str(index))
+    assert row["command"] is None and row["advice"].startswith("nothing to repair")
+
+
 def test_formats_without_room(partition: Path) -> None:
     ran = kidx("verify", partition, "--suggest", "--format", "junit")
     assert ran.status == 2 and b"no place for suggestions" in ran.err
