@@ -169,9 +169,9 @@ def extent_of(
     """Find where an index's entries end, reading backwards only as far as there are zeros.
 
     `size` is the file's bytes, `read(position, length)` gives bytes of it. A new index is zero-filled up to its maximum
-    size and trimmed on roll or clean close (AbstractIndex), so trailing zero slots are preallocation. An entry 0 of
-    zeros counts as preallocation, too: Kafka never indexes position 0; in a time index (0, base) can be real, but only
-    the log can tell.
+    size and trimmed on roll or clean close (AbstractIndex), so trailing zero slots are preallocation. Entry 0 all zero:
+    preallocation in an offset index, for Kafka never indexes position 0. In a time index (0, base) can be real, but
+    only the log can tell.
     """
     width = index_format.size
     slots, torn = divmod(size, width)
@@ -213,6 +213,21 @@ def decode(
         arrays["offset"] = raw["relative_offset"].astype(np.int64)
         arrays["offset"] += base_offset
     return arrays | {f.name: raw[f.name].astype(np.int64) for f in index_format.fields if f.name in wanted}
+
+
+def entries_array(index_format: IndexFormat, buffer: object, base_offset: int = 0) -> npt.NDArray[np.void]:
+    """Every whole entry of a buffer as a structured array, shape (entries,): the fields of `columns`, each int64.
+
+    Offsets are absolute, timestamps in ms since the epoch, positions in bytes.
+    """
+    import numpy as np
+
+    columns = decode(index_format, buffer, base_offset, index_format.columns)
+    count = len(columns[index_format.key])
+    array = np.empty(count, [(name, np.int64) for name in index_format.columns])
+    for name in index_format.columns:
+        array[name] = columns[name]
+    return array
 
 
 def decode_plain(index_format: IndexFormat, data: bytes) -> dict[str, array[int]]:

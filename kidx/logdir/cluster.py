@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kidx.logdir.log_dir import LogDir, Problem, sibling_log_dirs
 from kidx.logdir.tree import Partition
 
-# Directories.java: ids that a partition's assignment has in the place of a directory's.
+# DirectoryId.java: ids that an assignment has instead of a directory's.
 UNASSIGNED_DIRECTORY, LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"
 MIGRATING_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
 

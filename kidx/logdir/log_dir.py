@@ -1,4 +1,4 @@
-"""One log dir of a broker: what lies in it, whose it is, and how the broker left it.
+"""One log dir of a broker: what is in it, whose it is, and how the broker left it.
 
 Sources: org.apache.kafka.metadata.properties.MetaProperties (meta.properties), PartitionMetadataFile,
 CleanShutdownFileHandler, and LogManager.loadLogs, which decides what a broker takes for a partition.
@@ -123,17 +123,17 @@ class LogDir:
 
     @property
     def looks_like_one(self) -> bool:
-        """Whether a file is there that only a broker's log dir has."""
+        """Whether it has a file that only a broker's log dir has."""
         marks = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS)
         return any(entry.name in marks for entry in self.entries)
 
     @cached_property
     def partitions(self) -> list[Partition]:
-        """The living partitions, by name; none is listed yet."""
+        """The live partitions, by name; none is listed yet."""
         return [Partition(entry.path) for entry in self.of_kind(PARTITION)]
 
     def partition(self, topic: str, number: int) -> Partition | None:
-        """A living partition by topic and number, None where it is not here."""
+        """A live partition by topic and number, None if it is not here."""
         return self._by_name.get((topic, number))
 
     @cached_property

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kidx.cleaner.digests import digest_named
+from kidx.cleaner.map_sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.cleaner.plan import CleanerOptions, Plan
 from kidx.cleaner.retention import DROPPED
-from kidx.cleaner.sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.errors import WrongFormat
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
@@ -141,7 +141,7 @@ def test_the_command() -> None:
 @pytest.mark.parametrize(
     ("args", "status", "said"),
     [
-        ([], 2, "say --plan"),
+        ([], 2, "add --plan"),
         (["--plan", "--digest", "CRC"], 2, "the cleaner's digests"),
         (["--plan", "--dedupe-buffer", "5"], 2, "one entry takes 24"),
         (["--plan", "--load-factor", "0"], 2, "load-factor"),

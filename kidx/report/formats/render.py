@@ -9,6 +9,7 @@ from typing import IO, Any
 from kidx.report.formats import arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 from kidx.text.escaping import plain
+from kidx.text.times import iso_time
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
 _ANY_WIDTH = 1 << 16
@@ -24,19 +25,6 @@ def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = F
         arrays.render(table, form, out)
         return
     {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": csv_table}[form](table, out)
-
-
-def iso_time(timestamp_ms: int | None) -> str | None:
-    """2023-11-14T22:13:20.000Z, or None for -1 (no timestamp), None, and what no calendar reaches."""
-    from datetime import UTC, datetime, timedelta
-
-    if timestamp_ms is None or timestamp_ms == -1:
-        return None
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return None
-    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def with_iso(table: Table) -> Table:
