@@ -1,6 +1,6 @@
 """Kafka's releases: which one changed what a broker answers or writes.
 
-Sources: ListOffsetsRequest.json and UnifiedLog of the releases named. What 2.4, 3.5, 3.7 and 4.1 answer was asked of brokers.
+Sources: ListOffsetsRequest.json and UnifiedLog of the releases named. Brokers of 2.4, 3.5, 3.7 and 4.1 were asked.
 """
 
 from __future__ import annotations

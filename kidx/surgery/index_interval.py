@@ -69,12 +69,12 @@ def _entry_positions(segment: Segment) -> list[int]:
     file = segment.files[OFFSET]
     with file.open() as evidence:
         data = evidence.read(0, min(evidence.size, _MAX_INDEX_BYTES) // OFFSET_INDEX.size * OFFSET_INDEX.size)
-    return decode(OFFSET_INDEX, data, names=("position",))["position"].tolist()
+    return [int(p) for p in decode(OFFSET_INDEX, data, names=("position",))["position"]]
 
 
 def _batch_starts(segment: Segment) -> list[int]:
     with segment.files[LOG].open() as log:
-        return [int(p) for window in scan(log, check_crc=False) for p in window.position.tolist()]
+        return [int(p) for window in scan(log, check_crc=False) for p in window.position]
 
 
 def _roundest(least: int, most: int) -> int:

@@ -54,7 +54,10 @@ def test_on_the_screen(partition: Path) -> None:
     swap_entries(index, 0, 1)
     index.with_suffix(".txnindex").write_bytes(b"")
     shown = kidx("verify", partition, "--suggest").out.decode()
-    assert f"  kidx rebuild {shlex.quote(str(partition / FIRST) + '.log')} --in-place --index-interval-bytes 1024\n" in shown
+    assert (
+        f"  kidx rebuild {shlex.quote(str(partition / FIRST) + '.log')} --in-place --index-interval-bytes 1024\n"
+        in shown
+    )
     assert "instead of it: delete the segment's indexes and restart, and the broker reads 15.7 KiB of log" in shown
     assert "No kidx command mends:" in shown and "kidx explain KX114 tells" in shown
 
@@ -84,7 +87,10 @@ def test_a_path_that_begins_with_a_dash_is_no_option(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     partition = Path(shutil.copytree(PLAIN, tmp_path / "-odd-0"))
     swap_entries(partition / f"{FIRST}.index", 0, 1)
-    found = [RULES["KX105"].finding(f"-odd-0/{FIRST}.index", "out of order"), RULES["KX110"].finding("-x.index", "zeros")]
+    found = [
+        RULES["KX105"].finding(f"-odd-0/{FIRST}.index", "out of order"),
+        RULES["KX110"].finding("-x.index", "zeros"),
+    ]
     rebuild, trim = suggest(found, RULES)
     assert rebuild.command == f"kidx rebuild --in-place -- -odd-0/{FIRST}.log"
     assert trim.command == "kidx trim -- -x.index"

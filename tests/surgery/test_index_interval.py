@@ -11,7 +11,7 @@ from kidx.logdir.tree import Partition
 from kidx.state.metadata import cluster_of
 from kidx.surgery.index_interval import Interval, interval_of
 from tests.damage import set_entry
-from tests.support import FIXTURES, KAFKA_SETS, kidx_here, unpacked
+from tests.support import KAFKA_SETS, kidx_here, unpacked
 
 CLEAN = KAFKA_SETS[0] / "clean"
 FIRST, SECOND = "00000000000000000000", "00000000000000000190"

@@ -57,7 +57,9 @@ def _by_name(path: str) -> dict[str, Partition]:
     found = list(partitions_below(path))
     names = Counter(os.path.basename(p.directory) for p in found)
     below = [(os.path.relpath(p.directory, path), p) for p in found]
-    return {name if name == "." or names[os.path.basename(name)] > 1 else os.path.basename(name): p for name, p in below}
+    return {
+        name if name == "." or names[os.path.basename(name)] > 1 else os.path.basename(name): p for name, p in below
+    }
 
 
 def _compare_trees(

@@ -98,9 +98,7 @@ class Sides:
         """A difference's place, from its parts."""
         return " ".join(filter(None, (self.name, *parts)))
 
-    def note(
-        self, what: str, where: str, left: Any, right: Any, *, allowed: bool, offset: int | None = None
-    ) -> None:
+    def note(self, what: str, where: str, left: Any, right: Any, *, allowed: bool, offset: int | None = None) -> None:
         """Keep a difference; `where` is a place inside the partition."""
         place = self.where(where)
         self.comparison.add(Difference(what, place, left, right, allowed, self.name, offset, *self.paths))

@@ -62,9 +62,7 @@ class IndexComparison:
                 "aborted_transaction", f"{name} last_offset {last}", here, there, allowed=allowed, offset=last
             )
 
-    def _out_of_place(
-        self, name: str, files: tuple[DataFile, DataFile], entries: list[dict[int, _Entry]]
-    ) -> None:
+    def _out_of_place(self, name: str, files: tuple[DataFile, DataFile], entries: list[dict[int, _Entry]]) -> None:
         """Note entries of one side between neighbours of the other side that lie elsewhere in the same log."""
         key, value = INDEX_OF_KIND[files[0].kind].key, INDEX_OF_KIND[files[0].kind].value
         for left in (True, False):

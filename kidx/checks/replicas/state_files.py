@@ -37,7 +37,9 @@ def _same_state(here: dict[str, Any], there: dict[str, Any]) -> bool:
     marker's offset with delta 0 as the last one.
     """
     other = {field for field, value in here.items() if value != there[field]} - {"timestamp"}
-    return other <= {"last_offset", "offset_delta"} and (not other or 0 in (here["offset_delta"], there["offset_delta"]))
+    return other <= {"last_offset", "offset_delta"} and (
+        not other or 0 in (here["offset_delta"], there["offset_delta"])
+    )
 
 
 def compare_epochs(sides: Sides, name: str, one: DataFile, other: DataFile) -> None:

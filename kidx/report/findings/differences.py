@@ -21,7 +21,12 @@ _COLUMNS = (
 )
 _SIDES = (Column("left_path", TEXT), Column("right_path", TEXT))
 _OF_THE_LOG = ("leader_epoch", "record", "batch", "batch_records", "batches")
-_OF_A_RECORD = {"timestamp": "timestamp", "key_length": "key bytes", "value_length": "value bytes", "headers": "headers"}
+_OF_A_RECORD = {
+    "timestamp": "timestamp",
+    "key_length": "key bytes",
+    "value_length": "value bytes",
+    "headers": "headers",
+}
 
 
 def differences_table(rows: Sequence[Difference], summary: dict[str, Any], *, sides: int = 2) -> Table:
@@ -31,7 +36,9 @@ def differences_table(rows: Sequence[Difference], summary: dict[str, Any], *, si
     return Table("kidx.difference.v1", _COLUMNS, [row[:5] for row in rows], summary)
 
 
-def render_differences(comparison: Comparison, paths: Sequence[str], *, every: bool, out: IO[str] | None = None) -> None:
+def render_differences(
+    comparison: Comparison, paths: Sequence[str], *, every: bool, out: IO[str] | None = None
+) -> None:
     """Write the screen: where each partition diverges and a summary, or with `every` each difference; then totals."""
     out = out or sys.stdout
     differing = 0
@@ -44,7 +51,9 @@ def render_differences(comparison: Comparison, paths: Sequence[str], *, every: b
         if not counts:
             continue
         differing += 1
-        found = [d for d in comparison.differences if (d.left_path, d.right_path, d.partition) == (left, right, partition)]
+        found = [
+            d for d in comparison.differences if (d.left_path, d.right_path, d.partition) == (left, right, partition)
+        ]
         wrong = [d for d in found if not d.allowed]
         out.write(plain(_headline(wrong, (left, right, partition), len(paths))) + "\n")
         for what, count in counts.items():

@@ -32,7 +32,7 @@ def replica(tmp_path: Path) -> Path:
 
 
 def brokers() -> tuple[Path, Path]:
-    """Two brokers' log dirs of 2.5.1: broker 2 caught up after broker 1 had cleaned, as a follower with its own entries."""
+    """Two brokers' log dirs of 2.5.1; broker 2 was a follower, and caught up after broker 1 had cleaned."""
     one, two = sorted((unpacked("fleet-2.5.1") / "fleet").iterdir())
     return one, two
 
