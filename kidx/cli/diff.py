@@ -1,10 +1,11 @@
-"""`kidx diff`: what differs between replicas, or between an index and its rebuilt self."""
+"""`kidx diff`: compare replicas, or files of one kind."""
 
 from __future__ import annotations
 
 import click
 
 from kidx.cli import exit_status
+from kidx.cli.messages import complain
 from kidx.cli.options import format_option
 
 
@@ -31,7 +32,6 @@ def command(left: str, right: str, others: tuple[str, ...], form: str, same_part
     partitions they have; such a difference is `allowed`.
     """
     from kidx.checks.replicas.compare import compare
-    from kidx.cli import complain
     from kidx.report.findings.differences import differences_table, render_differences
     from kidx.report.findings.rows import summary_of
 

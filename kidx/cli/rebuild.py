@@ -1,17 +1,20 @@
-"""`kidx rebuild`: make indexes anew from the log, as a broker's recovery does."""
+"""`kidx rebuild`: rebuild indexes from the log, as a broker's recovery does."""
 
 from __future__ import annotations
 
 import click
 
-from kidx.cli.options import dry_run_option, examples, format_option, from_file_option, paths_from
-from kidx.cli.rebuild_run import rebuild_paths
+from kidx.cli.messages import complain
+from kidx.cli.options import examples, format_option, from_file_option, paths_from
 from kidx.cli.values import JOBS, Bytes
+from kidx.cli.writing import carry_out_steps, dry_run_option
+from kidx.errors import KidxError, UsageError
+from kidx.execution import usual_jobs
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 
 
 @click.command(
-    short_help="Make indexes anew from the log.",
+    short_help="Rebuild indexes from the log.",
     epilog=examples(
         "kidx rebuild /var/lib/kafka/data/orders-3 --output fixed",
         "kidx rebuild --dry-run orders-3/00000000000000004117.log",
@@ -23,12 +26,12 @@ from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
     "--output",
     type=click.Path(readable=False),
     metavar="DIR",
-    help="Write DIR/<partition>/<file>, beside nothing of the broker's.",
+    help="Write DIR/<partition>/<file>; the broker's directories stay as they are.",
 )
 @click.option(
     "--in-place",
     is_flag=True,
-    help="Replace the indexes that are wrong or missing where they are; the old ones are kept (kidx undo).",
+    help="Replace the indexes that are wrong or missing in place; the old ones are kept (kidx undo).",
 )
 @click.option("--all", "every", is_flag=True, help="With --in-place: replace the sound ones, too.")
 @click.option(
@@ -44,7 +47,7 @@ from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
     show_default=True,
     help="The topic's segment.index.bytes.",
 )
-@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
+@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @from_file_option
 @dry_run_option
 @format_option()
@@ -60,24 +63,38 @@ def command(
     dry_run: bool,
     form: str,
 ) -> int:
-    """Make the offset, time and transaction index of segments anew from their logs, without a broker.
+    """Rebuild the offset, time and transaction indexes of segments from their logs, without a broker.
 
-    The result is byte for byte what the recovery of a broker of 2.0 to 4.3 writes with the same index.interval.bytes;
-    older ones name a batch's first offset in an entry, where these name its last, and read either. In compacted
+    The result is byte for byte that of the recovery of brokers 2.0 to 4.3 with the same index.interval.bytes. An entry
+    of older brokers has the first offset of its batch instead of the last one; every version reads both. In compacted
     segments 1.0 to 2.4 write other first offsets into transaction indexes.
 
-    A PATH is a segment (its .log or an index), a partition, or a log dir. Exactly one of --output, which gets the whole
-    set, and --in-place is wanted, except with --dry-run, which compares with the indexes that are there, entry by
-    entry. A log that breaks off is indexed up to there, and the output says so; the log itself is never touched.
+    A PATH is a segment (its .log or an index), a partition, or a log dir. Give --output, for the whole set, or
+    --in-place; or --dry-run, which compares with the existing indexes, entry by entry. A log that is broken at some
+    byte is indexed up to there, and a message says so. The log itself is never changed.
     """
-    return rebuild_paths(
+    from kidx.checks.sound_indexes import sound_indexes
+    from kidx.state.metadata import cluster_of
+    from kidx.surgery.index_interval import IntervalFinder
+    from kidx.surgery.steps import rebuild_steps
+
+    if not dry_run and (output is None) == (not in_place):
+        raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
+    if every and not in_place:
+        raise UsageError("--all belongs to --in-place; without it the whole set is made anyway")
+    failures: list[KidxError] = []
+
+    def on_failure(e: KidxError) -> None:
+        complain(str(e))
+        failures.append(e)
+
+    steps = rebuild_steps(
         paths_from(paths, from_file),
-        output=output,
-        in_place=in_place,
-        every=every,
-        dry_run=dry_run,
-        jobs=jobs,
-        interval_bytes=index_interval_bytes,
+        output,
+        on_failure,
+        interval_of=IntervalFinder(cluster_of, index_interval_bytes, complain),
+        sound_indexes=sound_indexes if in_place and not every else None,
         max_index_size=max_index_size,
-        form=form,
+        jobs=jobs or usual_jobs(),
     )
+    return max([carry_out_steps(steps, form, dry_run), *(e.exit_status for e in failures)])

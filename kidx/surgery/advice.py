@@ -14,7 +14,6 @@ from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
 from kidx.surgery.index_interval import Interval
 
-SCHEMA = "kidx.suggestion.v1"
 _NOTHING_TO_REPAIR = "nothing to repair: a broker trims the index when the segment rolls or the log closes"
 
 

@@ -6,18 +6,21 @@ the last entry's position and this batch's.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from itertools import islice, pairwise
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import KidxError
+from kidx.evidence import absolute
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, OFFSET_INDEX, decode
 from kidx.logdir.names import LOG, OFFSET
+from kidx.logdir.tree import Partition, Segment
 from kidx.segments.scan import scan
 
 if TYPE_CHECKING:
     from kidx.logdir.cluster import Cluster
-    from kidx.logdir.tree import Partition, Segment
 
 _SEGMENTS_READ = 8
 _MAX_INDEX_BYTES = 1 << 20
@@ -42,6 +45,41 @@ def interval_of(partition: Partition, cluster: Cluster) -> Interval:
     if bounds is None:
         return Interval(DEFAULT_INDEX_INTERVAL_BYTES, "Kafka's default; nothing here shows the topic's", True)
     return Interval(_roundest(*bounds), "the spacing of the entries that are intact", True)
+
+
+class IntervalFinder:
+    """Finds the interval of each partition by its directory, once.
+
+    `asked` is the interval of all of them where the user gives it. `cluster_of` is kidx.state.metadata's. `report` gets
+    a sentence about each interval that was found.
+    """
+
+    def __init__(
+        self,
+        cluster_of: Callable[[list[str]], Cluster],
+        asked: int | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self._cluster_of, self._asked, self._report = cluster_of, asked, report
+        self._found: dict[str, Interval] = {}
+
+    def __call__(self, directory: str) -> Interval:
+        """The interval of the partition in this directory."""
+        if directory not in self._found:
+            self._found[directory] = self._find(directory)
+        return self._found[directory]
+
+    def _find(self, directory: str) -> Interval:
+        if self._asked is not None:
+            return Interval(self._asked, "--index-interval-bytes", False)
+        partition = Partition(directory)
+        found = interval_of(partition, self._cluster_of([partition.log_dir]))
+        if self._report:
+            advice = "; give --index-interval-bytes if you know better" if found.guessed else ""
+            source = f"guessed by {found.source}" if found.guessed else f"by {found.source}"
+            name = os.path.basename(absolute(directory))
+            self._report(f"{name}: index.interval.bytes {found.bytes}, {source}{advice}")
+        return found
 
 
 def _bounds(partition: Partition) -> tuple[int, int] | None:

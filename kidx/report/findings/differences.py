@@ -11,6 +11,7 @@ from kidx.checks.replicas.comparison import Comparison, Difference
 from kidx.report.findings.verdict import covered
 from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
 from kidx.text.escaping import plain
+from kidx.text.quantities import counted
 
 _COLUMNS = (
     Column("what", TEXT),
@@ -64,7 +65,7 @@ def render_differences(
             out.write(plain(f"{lone.partition} is only in {lone.left_path if lone.left else lone.right_path}") + "\n")
     out.write(_totals(comparison, differing, paths))
     for d in comparison.differences if every else ():
-        mark = "may differ" if d.allowed else "DIFFERS"
+        mark = "allowed" if d.allowed else "DIFFERS"
         pair = f" ({d.left_path}, {d.right_path})" if len(paths) > 2 else ""
         where = plain(f"{d.what}  {d.where}{pair}")
         out.write(f"\n{mark}  {where}\n        left   {d.left}\n        right  {d.right}\n")
@@ -91,7 +92,7 @@ def _reason(first: Difference, here: str, there: str) -> str:
     if first.what == "leader_epoch":
         return f"leader epoch {left} {here}, {right} {there}"
     if first.what == "batches":
-        counts = [f"{n} batch{'' if n == 1 else 'es'}" if n else "none" for n in (left, right)]
+        counts = [counted(n, "batch", "batches") if n else "none" for n in (left, right)]
         return f"{counts[0]} {here}, {counts[1]} {there}"
     if first.what == "batch_records":
         return f"a batch of {left['count']} records {here}, of {right['count']} {there}"
@@ -120,10 +121,10 @@ def _totals(comparison: Comparison, differing: int, paths: Sequence[str]) -> str
     units = "partitions" if len(paths) == 2 else "pairs of replicas"
     lines = []
     if differing:
-        lines.append(f"{_count(differing, unit, units)} differ{'s' if differing == 1 else ''}, {agreeing} agree")
+        lines.append(f"{counted(differing, unit, units)} differ{'s' if differing == 1 else ''}, {agreeing} agree")
     else:
-        lines.append(f"no difference in {_count(agreeing, unit, units)}")
-    may = f"{_count(fine, 'difference', 'differences')} that healthy replicas may have (--all shows all)"
+        lines.append(f"no difference in {counted(agreeing, unit, units)}")
+    may = f"{counted(fine, 'difference')} that healthy replicas may have (--all shows all)"
     lines[0] += f"; {may}" if fine else ""
     for path in paths:
         lone = Counter(d.partition for d in comparison.differences if d.what == "partition" and _only_in(d) == path)
@@ -146,7 +147,3 @@ def _standing_alone(comparison: Comparison, paths: Sequence[str]) -> str | None:
     if len(paths) < 3 or not pairs:
         return None
     return next((p for p in paths if len(pairs) == len(paths) - 1 and all(p in pair for pair in pairs)), None)
-
-
-def _count(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"

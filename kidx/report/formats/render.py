@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from kidx.report.formats import arrays
+from kidx.report.formats.array_tables import FORMATS as ARRAY_FORMATS
+from kidx.report.formats.array_tables import render_arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 from kidx.text.escaping import plain
 from kidx.text.times import iso_time
@@ -17,18 +18,18 @@ _SAMPLE_ROWS = 1000  # rows looked at before text decides how wide its columns a
 
 
 def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = False) -> None:
-    """Write a table to `out` (standard output) in one of FORMATS. `iso` adds an ISO 8601 twin beside each timestamp."""
+    """Write a table to `out` (standard output) in one of FORMATS. `iso` adds an ISO 8601 column to each timestamp."""
     out = out or sys.stdout
     if iso:
         table = with_iso(table)
-    if isinstance(table, ArrayTable) and form in arrays.FORMATS:
-        arrays.render(table, form, out)
+    if isinstance(table, ArrayTable) and form in ARRAY_FORMATS:
+        render_arrays(table, form, out)
         return
     {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": csv_table}[form](table, out)
 
 
 def with_iso(table: Table) -> Table:
-    """The same rows with an ISO 8601 twin beside each timestamp."""
+    """The same rows with an ISO 8601 column after each timestamp."""
     columns: list[Column] = []
     sources: list[tuple[int, bool]] = []
     for i, column in enumerate(table.columns):
