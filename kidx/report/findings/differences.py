@@ -84,7 +84,7 @@ def _headline(wrong: Sequence[Difference], place: tuple[str, str, str], sides: i
         first = min(in_log, key=lambda d: (d.offset, _OF_THE_LOG.index(d.what)))
         return f"{subject} diverge{verb} at offset {first.offset}: {_reason(first, here, there)}".strip()
     kinds = ", ".join(dict.fromkeys(d.what for d in wrong))
-    return f"{subject} differ{verb}, though the logs agree: {kinds}".strip()
+    return f"{subject} differ{verb} in {kinds}".strip()
 
 
 def _reason(first: Difference, here: str, there: str) -> str:
@@ -115,17 +115,20 @@ def _summary_line(what: str, count: int, kept: Sequence[Difference]) -> str:
 
 
 def _totals(comparison: Comparison, differing: int, paths: Sequence[str]) -> str:
-    fine = sum(n for (*_, what, allowed), n in comparison.counts.items() if allowed and what != "partition")
-    agreeing = len(comparison.partitions) - differing
-    unit = "partition" if len(paths) == 2 else "pair of replicas"
-    units = "partitions" if len(paths) == 2 else "pairs of replicas"
-    lines = []
-    if differing:
-        lines.append(f"{counted(differing, unit, units)} differ{'s' if differing == 1 else ''}, {agreeing} agree")
-    else:
-        lines.append(f"no difference in {counted(agreeing, unit, units)}")
-    may = f"{counted(fine, 'difference')} that healthy replicas may have (--all shows all)"
-    lines[0] += f"; {may}" if fine else ""
+    numbers = {True: 0, False: 0}
+    for (*_, what, allowed), n in comparison.counts.items():
+        numbers[allowed] += n if what != "partition" else 0
+    forbidden, fine = numbers[False], numbers[True]
+    unit, units = ("partition", "partitions") if len(paths) == 2 else ("pair of replicas", "pairs of replicas")
+    of = f" in {differing:,} of {counted(len(comparison.partitions), unit, units)}" if differing else ""
+    lines = [
+        f"{counted(forbidden, 'difference')} that healthy replicas do not have{of}" if forbidden else "no differences"
+    ]
+    if fine:
+        lines[0] += (
+            f", and {fine:,} that they may have" if forbidden else f" but {fine:,} that healthy replicas may have"
+        )
+        lines[0] += " (--all lists them)"
     for path in paths:
         lone = Counter(d.partition for d in comparison.differences if d.what == "partition" and _only_in(d) == path)
         if lone:
