@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kidx.checks.options import Options
-from kidx.checks.run import check_all
-from kidx.checks.targets import targets_of
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.run import check_all
+from kidx.checks.engine.targets import targets_of
 from kidx.findings import NOTE
 from kidx.logdir.names import INDEX_OF_KIND
 from kidx.logdir.tree import Segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from kidx.checks.account import Checked
+from kidx.checks.engine.result import CheckResult
 from kidx.logdir.tree import Partition
 
 MAX_DIFFERENCES_OF_A_KIND = 1000  # in one partition of two sides
@@ -41,7 +41,7 @@ class Comparison:
         self.differences: list[Difference] = []
         self.counts: Counter[tuple[str, str, str, str, bool]] = Counter()
         self.partitions: list[tuple[str, str, str]] = []
-        self.checked: Checked = _CheckedOnce()
+        self.checked: CheckResult = _CheckedOnce()
 
     def add(self, one: Difference) -> None:
         """Count a difference, and keep it while there are not too many of its kind."""
@@ -56,7 +56,7 @@ class Comparison:
         return any(not allowed for *_, allowed in self.counts)
 
 
-class _CheckedOnce(Checked):
+class _CheckedOnce(CheckResult):
     """Coverage that counts a file once, however many sides it is compared with."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Sides:
         self.left, self.right, self.name, self.paths, self.comparison = left, right, name, paths, comparison
 
     @property
-    def checked(self) -> Checked:
+    def checked(self) -> CheckResult:
         """What was compared and what could not be read."""
         return self.comparison.checked
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from bisect import bisect
 
-from kidx.checks.index_alone import index_extent
+from kidx.checks.engine.index_file import index_extent
 from kidx.checks.replicas.comparison import Sides
-from kidx.checks.transaction_index import transaction_extent
 from kidx.errors import KidxError
 from kidx.evidence import exists, open_evidence
 from kidx.formats.indexes import TIME_INDEX, TRANSACTION_INDEX, decode
@@ -93,8 +92,7 @@ class IndexComparison:
         """An index's entries by their key."""
         index_format = INDEX_OF_KIND[file.kind]
         with file.open() as evidence:
-            form = index_format is TRANSACTION_INDEX
-            extent = transaction_extent(evidence) if form else index_extent(evidence, index_format)
+            extent = index_extent(evidence, index_format)
             raw = evidence.read(0, extent.entries * index_format.size)
             self.sides.checked.cover(file.path, evidence.size, entries=extent.entries)
         columns = {n: a.tolist() for n, a in decode(index_format, raw, file.name.base_offset or 0).items()}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kidx.checks.engine.discovery import findings_about
 from kidx.checks.replicas.comparison import Sides
-from kidx.checks.snapshots import check_snapshot
+from kidx.checks.subjects.partitions import SnapshotFile
 from kidx.errors import CannotRead, WrongFormat
 from kidx.evidence import read_file
+from kidx.findings import limited
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_partition_metadata
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
 from kidx.logdir.names import LOG
@@ -97,7 +99,7 @@ def _parsed(sides: Sides, file: DataFile, parse: Callable[[bytes], T]) -> T:
 
 def _sound_snapshot(data: bytes) -> ProducerSnapshot:
     snapshot = parse_snapshot(data)
-    for found in check_snapshot("", snapshot, len(data)):
+    for found in limited(findings_about(SnapshotFile("", len(data), snapshot))):
         raise WrongFormat(found.message)
     return snapshot
 
