@@ -86,7 +86,9 @@ def command(
         form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
     )
     if suggest:
+        from kidx.state.metadata import cluster_of
         from kidx.surgery.advice import suggest as suggestions_for
+        from kidx.surgery.index_interval import IntervalFinder
 
-        render_suggestions(suggestions_for(checked.findings, RULES), RULES, form)
+        render_suggestions(suggestions_for(checked.findings, RULES, IntervalFinder(cluster_of)), RULES, form)
     return status

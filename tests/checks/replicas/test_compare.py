@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.compared import Difference
-from kidx.checks.difference import compare
+from kidx.checks.replicas.compare import compare
+from kidx.checks.replicas.comparison import Difference
 from kidx.errors import CannotRead, UsageError
 from tests import damage
 from tests.checks.conftest import NEWEST
-from tests.support import KAFKA_SETS
+from tests.support import KAFKA_SETS, kidx_here, unpacked
 
 FLEETS = [root / "fleet" for root in KAFKA_SETS if (root / "fleet").is_dir()]
 NAME = f"{0:020d}"
@@ -29,6 +29,12 @@ def wrong(left: Path, right: Path) -> list[Difference]:
 @pytest.fixture
 def replica(tmp_path: Path) -> Path:
     return Path(shutil.copytree(NEWEST / "clean" / "plain-0", tmp_path / "plain-0"))
+
+
+def brokers() -> tuple[Path, Path]:
+    """Two brokers' log dirs of 2.5.1; broker 2 was a follower, and caught up after broker 1 had cleaned."""
+    one, two = sorted((unpacked("fleet-2.5.1") / "fleet").iterdir())
+    return one, two
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=lambda p: p.parent.name)
@@ -124,3 +130,73 @@ def test_a_damaged_small_file_is_no_difference_and_not_passed_over(replica: Path
 def test_one_that_is_not_there(replica: Path) -> None:
     with pytest.raises(CannotRead, match="nowhere: no such file or directory"):
         compare(str(replica), str(replica / "nowhere"))
+
+
+def test_a_follower_has_entries_of_its_own_for_later_batches() -> None:
+    one, two = brokers()
+    found = [d for d in compare(str(one), str(two)).differences if d.what == "index_entry"]
+    assert {(d.where.split()[0], d.allowed) for d in found} == {("comp-0", True), ("orders-1", True)}
+
+
+def test_a_follower_that_caught_up_after_a_cleaning_has_a_later_epoch_start() -> None:
+    one, two = brokers()
+    found = [d for d in compare(str(one), str(two)).differences if d.where == "comp-1 leader-epoch-checkpoint epoch 1"]
+    assert [(d.left, d.right, d.allowed) for d in found] == [(99, 103, True)]
+
+
+def test_an_epoch_that_starts_elsewhere_though_the_log_has_batches_there(tmp_path: Path) -> None:
+    one, _ = brokers()
+    copy = Path(shutil.copytree(one / "orders-0", tmp_path / "orders-0"))
+    (copy / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 130\n")
+    assert [(d.what, d.left, d.right) for d in wrong(one / "orders-0", copy)] == [("epoch_start", 122, 130)]
+
+
+def test_partitions_of_one_side_count_only_where_the_same_are_wanted() -> None:
+    one, two = brokers()
+    comparison = compare(str(one), str(two))
+    assert not comparison.differ
+    lone = {d.partition: d.left for d in comparison.differences if d.what == "partition"}
+    assert lone == {"__transaction_state-0": True, "__transaction_state-1": False}
+    assert compare(str(one), str(two), same_partitions=True).differ
+
+
+def test_partitions_are_paired_across_disks(tmp_path: Path) -> None:
+    one, two = brokers()
+    for disk, name in (("d1", "orders-0"), ("d2", "orders-1")):
+        shutil.copytree(one / name, tmp_path / disk / name)
+    comparison = compare(str(tmp_path), str(two))
+    assert [name for _, _, name in comparison.partitions] == ["orders-0", "orders-1"]
+
+
+def test_the_first_line_says_where_they_diverge(replica: Path) -> None:
+    log = replica / f"{NAME}.log"
+    data = log.read_bytes()
+    at = int.from_bytes(data[8:12], "big") + 12
+    damage.set_header(log, at, leader_epoch=9)
+    offset = int.from_bytes(data[at : at + 8], "big")
+    ran = kidx_here("diff", NEWEST / "clean" / "plain-0", replica)
+    first, second, *_ = ran.out.decode().splitlines()
+    assert ran.status == 1
+    assert first == f"diverges at offset {offset}: leader epoch 0 here, 9 there"
+    assert second == f"    DIFFERS  leader_epoch: offset {offset}"
+
+
+def test_three_replicas_and_the_one_that_stands_alone(tmp_path: Path) -> None:
+    sides = [Path(shutil.copytree(NEWEST / "clean" / "plain-0", tmp_path / n / "plain-0")).parent for n in "abc"]
+    damage.set_header(sides[1] / "plain-0" / f"{NAME}.log", 0, leader_epoch=9)
+    ran = kidx_here("diff", *sides)
+    lines = ran.out.decode().splitlines()
+    a, b, c = sides
+    assert ran.status == 1
+    assert lines[0] == f"plain-0: {a} and {b} diverge at offset 0: leader epoch 0 in {a}, 9 in {b}"
+    assert f"{b} stands alone: the other 2 agree" in lines
+    rows = kidx_here("diff", *sides, "--format", "jsonl").rows[:-1]
+    assert {(r["left_path"], r["right_path"]) for r in rows if not r["allowed"]} == {(str(a), str(b)), (str(b), str(c))}
+
+
+def test_a_replica_without_the_first_batch_started_later(replica: Path) -> None:
+    log = replica / f"{NAME}.log"
+    size = int.from_bytes(log.read_bytes()[8:12], "big") + 12
+    log.write_bytes(log.read_bytes()[size:])
+    (found,) = compare(str(NEWEST / "clean" / "plain-0"), str(replica)).differences[:1]
+    assert (found.what, found.allowed, found.offset) == ("log_start", True, 0)

@@ -1,4 +1,4 @@
-"""The batches of a whole partition in order, segment after segment, as two replicas are compared."""
+"""The batches of a whole partition in order, segment after segment."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kidx.logdir.names import LOG
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.records import read_records
 from kidx.segments.scan import scan
+from kidx.segments.walk import NO_BATCH
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,7 @@ _FIELDS = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
 
 
 class BatchRow(NamedTuple):
-    """A batch and where it is: `number` counts the partition's batches, `file` holds it."""
+    """A batch and its place: `number` counts the partition's batches from 0, `file` is the .log that holds it."""
 
     number: int
     file: DataFile
@@ -34,7 +35,7 @@ class BatchRow(NamedTuple):
 
     @property
     def content(self) -> tuple[int, ...]:
-        """What is the same in the same batch on any replica."""
+        """The fields that the same batch has on every replica."""
         return self.batch.base_offset, self.batch.last_offset, self.batch.crc, self.batch.size, self.crc_ok
 
     def shown(self) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class BatchRow(NamedTuple):
         }
 
     def records(self) -> dict[int, Record] | None:
-        """Its records by offset, None where they cannot all be believed. Raises CannotRead."""
+        """Its records by offset; None where the CRC does not hold or not all can be decoded. Raises CannotRead."""
         if not self.crc_ok:
             return None
         with self.file.open() as log:
@@ -61,9 +62,9 @@ class BatchRow(NamedTuple):
 
 
 class BatchStream:
-    """The batches of a partition's living segments, window by window; at most one window is held.
+    """The batches of a partition's living segments, read window by window; at most one window is in memory.
 
-    `first_offset`, `last_offset` and `compacted` say what has come so far; what cannot be read is in `checked`.
+    `first_offset`, `last_offset` and `compacted` describe the batches read so far. What cannot be read is in `checked`.
     """
 
     def __init__(self, partition: Partition, checked: CheckResult) -> None:
@@ -93,11 +94,11 @@ class BatchStream:
         return (self._window.bad_crc or []) if self._window is not None else []
 
     def advance(self, count: int = 1) -> None:
-        """Go on by so many batches of the window."""
+        """Skip that many batches of the window."""
         self._at += count
 
     def skip_equal(self, other: BatchStream) -> None:
-        """Go on, on both sides, as long as their batches are the same in every field."""
+        """Advance both sides past batches that are the same in every field."""
         import numpy as np
 
         while self._fill() and other._fill():
@@ -105,7 +106,7 @@ class BatchStream:
             mine, others = self._columns[:, self._at :], other._columns[:, other._at :]
             count = min(mine.shape[1], others.shape[1])
             differ = np.nonzero((mine[:, :count] != others[:, :count]).any(axis=0))[0]
-            # What a header says of a batch that is damaged is not enough to call it the same.
+            # Equal headers do not make a damaged batch the same.
             bad = [row - s._at for s in (self, other) for row in s.damaged if 0 <= row - s._at < count]
             equal = min([int(differ[0]) if len(differ) else count, *bad])
             self.advance(equal)
@@ -114,7 +115,7 @@ class BatchStream:
                 return
 
     def _fill(self) -> bool:
-        """Have a window with batches left in it; False at the end."""
+        """Read on until a window has batches left; False at the end of the partition."""
         import numpy as np
 
         while self._window is None or self._at >= len(self._window):
@@ -155,5 +156,9 @@ class BatchStream:
                 batches += len(window)
                 yield file, window
         self._checked.cover(file.path, windows.position, batches=batches)
-        if windows.position < log.size:
-            self._checked.skip(file.path, "no batch can be read there", log.size - windows.position)
+        left = log.size - windows.position
+        if windows.ending is not None and windows.ending.kind == NO_BATCH:
+            why = f"{file.path}: no batch can be read at byte {windows.position}: {windows.ending.why}"
+            self._checked.cannot(file.path, f"{why}; the {left:,} bytes from there on were not compared")
+        elif left:
+            self._checked.skip(file.path, "no batch can be read there", left)
