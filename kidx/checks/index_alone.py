@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _CHUNK_ENTRIES = 1 << 15
 _OVERLAP = 64  # entries seen again with the next chunk, so that an order broken across the border has its neighbours
 _BUFFER_SLOTS = _CHUNK_ENTRIES + 2 * _OVERLAP
-_TAIL_READ_BYTES = 1 << 14
 
 
 def check_index(
@@ -52,7 +51,7 @@ def check_index(
 
 def index_extent(evidence: Evidence, index_format: IndexFormat) -> Extent:
     """Where an index's entries end; the read is short, for most indexes have no zero tail."""
-    return extent_of(index_format, evidence.size, evidence.read, chunk_bytes=_TAIL_READ_BYTES)
+    return extent_of(index_format, evidence)
 
 
 def check_extent(evidence: Evidence, index_format: IndexFormat, facts: IndexFacts, extent: Extent) -> Iterator[Finding]:

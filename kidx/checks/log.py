@@ -11,7 +11,7 @@ from kidx.checks.producers import Producers
 from kidx.checks.stretch import Gap, LogFacts, Named, Stretch, TransactionEvent
 from kidx.checks.stretch_check import check_stretch
 from kidx.evidence import Evidence
-from kidx.execution import run_beside
+from kidx.execution import run_parallel
 from kidx.findings import Finding
 from kidx.segments.resume import parts, resume
 from kidx.segments.scan import spare_page_cache
@@ -105,7 +105,7 @@ def _stretches(
     if jobs > 1 and log.size >= _WORTH_FORKING_BYTES and offsets is not None:
         ranges = parts(log, offsets.positions, jobs)
         spare_page_cache(log)
-        found = run_beside(check, ranges, jobs) if len(ranges) > 1 else {}
+        found = run_parallel(check, ranges, jobs) if len(ranges) > 1 else {}
         for piece in ranges[:-1]:  # the last one is looked at below, as a log of one piece is
             stretch = found.get(piece)
             if stretch is None or stretch.ending != END or stretch.position != piece[1]:

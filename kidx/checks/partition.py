@@ -17,7 +17,7 @@ from kidx.checks.producer_history import ProducerHistory
 from kidx.checks.read_index import check_lone_index
 from kidx.checks.segment import SegmentChecked, check_segment
 from kidx.checks.siblings import check_siblings
-from kidx.checks.small_files import SMALL_FILE_BYTES, SMALL_KINDS, SmallFiles
+from kidx.checks.small_files import SMALL_KINDS, SmallFiles
 from kidx.checks.stretch import LogFacts
 from kidx.checks.surroundings import Surroundings
 from kidx.checks.targets import Target
@@ -180,7 +180,7 @@ class _PartitionCheck:
 
     def _cleaner_knows(self, name: PartitionName) -> bool:
         try:
-            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"), SMALL_FILE_BYTES)
+            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"))
         except KidxError:
             return False
         return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])

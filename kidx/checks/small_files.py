@@ -23,7 +23,6 @@ from kidx.logdir.tree import DataFile
 
 T = TypeVar("T")
 SMALL_KINDS = (*TEXT_KINDS, PRODUCER_SNAPSHOT)
-SMALL_FILE_BYTES = 64 << 20
 
 
 class SmallFiles:
@@ -40,7 +39,7 @@ class SmallFiles:
     def check(self, file: DataFile) -> None:
         """Check a file by itself, and keep what it says."""
         try:
-            data = read_file(file.path, SMALL_FILE_BYTES)
+            data = read_file(file.path)
         except KidxError as e:
             cannot_read(file, e, self.options, self.done)
             return

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 NO_TIMESTAMP = -1
-_TAIL_CHUNK_BYTES = 1 << 14
 
 
 class IndexReader:
@@ -39,7 +38,7 @@ class IndexReader:
     @cached_property
     def extent(self) -> Extent:
         """How the file divides into entries, zero tail and torn bytes."""
-        return extent_of(self.index_format, self._evidence.size, self._evidence.read, chunk_bytes=_TAIL_CHUNK_BYTES)
+        return extent_of(self.index_format, self._evidence, search=True)
 
     @property
     def entries(self) -> int:

@@ -62,7 +62,7 @@ def _index_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Colu
 
     index_format = INDEX_OF_KIND[kind]
     width = index_format.size
-    count = extent_of(index_format, evidence.size, evidence.read).entries
+    count = extent_of(index_format, evidence, search=True).entries
     for first in range(0, count, _ROWS):
         rows = min(_ROWS, count - first)
         data = evidence.read(first * width, rows * width)

@@ -23,8 +23,7 @@ class IndexFile:
     @cached_property
     def extent(self) -> Extent:
         """How the bytes divide into entries, zero tail and torn bytes."""
-        data = self.data or b""
-        return extent_of(self.format, len(data), lambda at, length: data[at : at + length])
+        return extent_of(self.format, from_bytes(self.data or b"", self.path))
 
     @property
     def entries(self) -> bytes:

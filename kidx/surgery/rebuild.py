@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
 
+_LARGEST_HINT_BYTES = 64 << 20  # of an index that only makes reading the log faster
+
 
 class Target(NamedTuple):
     """A segment to rebuild; `below` is where its files go under an output directory."""
@@ -166,7 +168,7 @@ def _positions(segment: Segment) -> Ints | None:
     if file is None:
         return None
     try:
-        return decode(OFFSET_INDEX, read_file(file.path), names=("position",))["position"]
+        return decode(OFFSET_INDEX, read_file(file.path, _LARGEST_HINT_BYTES), names=("position",))["position"]
     except KidxError:
         return None
 

@@ -52,6 +52,7 @@ _COLUMNS = (
 NAMES = tuple(column.name for column in _COLUMNS)
 # What a range of offsets or times is compared with: a batch is shown where it overlaps.
 SPANS = {"offset": ("base_offset", "last_offset"), "timestamp": ("first_timestamp", "max_timestamp")}
+_LARGEST_HINT_BYTES = 64 << 20
 _LEFT_OUT_OF_TEXT = ("magic", "timestamp_type", "base_timestamp", "delete_horizon", "crc")
 
 
@@ -64,7 +65,7 @@ def index_positions(path: str) -> Callable[[], npt.NDArray[np.int64]] | None:
 
     def read() -> npt.NDArray[np.int64]:
         with open_evidence(beside) as evidence:
-            return decode(OFFSET_INDEX, evidence.read_all(), 0, ("position",))["position"]
+            return decode(OFFSET_INDEX, evidence.read_all(_LARGEST_HINT_BYTES), 0, ("position",))["position"]
 
     return read
 

@@ -16,7 +16,7 @@ from kidx.compat.dump_log_segments import indexes as kafka_indexes
 from kidx.compat.dump_log_segments import java
 from kidx.compat.dump_log_segments.complaints import Complaints
 from kidx.errors import KidxError
-from kidx.evidence import must_exist, open_evidence, read_file
+from kidx.evidence import STREAM_LIMIT_BYTES, must_exist, open_evidence, read_file
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.report.formats.arrays import write
 from kidx.tables.index_entries import IndexReader
@@ -113,7 +113,7 @@ class KafkaDump:
                     pairs = _pairs(reader, slots, "offset", "position")
                     self._complaints.mismatches(whole, kafka_checks.offset_mismatches(log, pairs))
                     return
-                data = read_file(stem + ".index") if os.path.lexists(stem + ".index") else b""
+                data = read_file(stem + ".index", STREAM_LIMIT_BYTES) if os.path.lexists(stem + ".index") else b""
                 found = kafka_checks.time_complaints(
                     log,
                     kafka_checks.OffsetSlots(data, reader.base_offset),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.execution import run_beside
+from kidx.execution import run_parallel
 from kidx.findings import WARNING, Finding
 from kidx.rocketmq.checks.lanes import GOOD, NO_MESSAGE, NOT_WHOLE, OTHER_SIZE, SOUND, Lanes
 from kidx.rocketmq.checks.making import finding
@@ -153,7 +153,7 @@ class _FileScan:
         """First quietly, side by side; then in full what may not be sound."""
         lanes, stretches = self._lanes, self._stretches(chosen)
         log = QuietLog(self._evidence, self._base, lanes, crcs=self._crcs)
-        all_told = run_beside(log.tell, stretches, self._jobs)
+        all_told = run_parallel(log.tell, stretches, self._jobs)
         for stretch in stretches:
             told = all_told[stretch]
             part = slice(*stretch)
