@@ -54,7 +54,8 @@ def _steps(
                         yield Step(change, base, partial(carry_out, change, run, like=log), rebuilt.said)
                 else:
                     for change in changes_apart(rebuilt, output):
-                        yield Step(change, base, partial(create_apart, change.path, change.after or b""), rebuilt.said)
+                        assert change.after is not None
+                        yield Step(change, base, partial(create_apart, change.path, change.after), rebuilt.said)
             except KidxError as e:
                 complain(str(e))
                 failures.append(e)

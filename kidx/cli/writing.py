@@ -9,6 +9,7 @@ from kidx.cli import complain, exit_status
 from kidx.errors import KidxError
 
 if TYPE_CHECKING:
+    from kidx.evidence import Evidence
     from kidx.surgery.diff import EntryChanges
     from kidx.surgery.replace import Change
 
@@ -79,15 +80,15 @@ def _outcomes(
 
 def _outcome(step: Step, written: bool, backup: str | None, hashed: bool) -> dict[str, Any]:
     """A row of kidx.write.v1; `hashed` with its hashes."""
-    from kidx.surgery.journal import sha256
+    from kidx.surgery.content import sha256_of
 
     change = step.change
     row: dict[str, Any] = {"file": change.path, "action": change.command, "written": written}
     for when, data in (("before", change.before), ("after", change.after)):
         index = _index(step, data)
         row[f"entries_{when}"] = None if index is None or data is None else index.extent.entries
-        row[f"bytes_{when}"] = None if data is None else len(data)
-        row[f"sha256_{when}"] = sha256(data) if hashed and data is not None else None
+        row[f"bytes_{when}"] = None if data is None else data.size
+        row[f"sha256_{when}"] = sha256_of(data) if hashed and data is not None else None
     return row | {"backup": backup, "said": step.said or None}
 
 
@@ -98,7 +99,7 @@ def _entry_changes(step: Step) -> EntryChanges | tuple[()]:
     return () if before is None or after is None else EntryChanges(before, after)
 
 
-def _index(step: Step, data: bytes | None) -> Any:
+def _index(step: Step, data: Evidence | None) -> Any:
     """The bytes as an index, None for a file that is none (undo restores whatever was there)."""
     from kidx.logdir.names import INDEX_OF_KIND, parse_file_name
     from kidx.surgery.index_file import IndexFile

@@ -48,6 +48,9 @@ class Evidence:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close the descriptor; harmless when closed already."""
         if self._fd >= 0:

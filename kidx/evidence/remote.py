@@ -27,9 +27,9 @@ class RemoteEvidence(Evidence):
     __slots__ = ("_blocks", "_file")
 
     def __init__(self, path: str, file: Any, size: int, mtime_ns: int) -> None:
-        super().__init__(path, -1, size, mtime_ns)
         self._file = file
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        super().__init__(path, -1, size, mtime_ns)
 
     def close(self) -> None:
         """Close the connection; harmless when closed already."""

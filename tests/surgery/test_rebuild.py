@@ -26,6 +26,7 @@ from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
 from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
 from tests.support import KAFKA_SETS
+from tests.surgery.support import bytes_of
 
 KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
 RECOVERED = [
@@ -257,9 +258,9 @@ def test_targets(tmp_path: Path) -> None:
 
 def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     result = rebuilt_of(segment)
-    apart = {c.path: c.after for c in changes_apart(result, str(tmp_path / "out"))}
+    apart = {c.path: bytes_of(c.after) for c in changes_apart(result, str(tmp_path / "out"))}
     stem = str(tmp_path / "out" / "plain-0" / segment.stem)
     assert apart == {stem + ".index": result.new[OFFSET], stem + ".timeindex": result.new[TIME]}
-    in_place = {c.path: c.before for c in changes_in_place(result)}
+    in_place = {c.path: bytes_of(c.before) for c in changes_in_place(result)}
     assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
     assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()
