@@ -7,7 +7,7 @@ from functools import partial
 
 from kidx.cli import complain
 from kidx.cli.writing import Step, carry_out_steps
-from kidx.errors import KidxError, UsageError
+from kidx.errors import KidxError, Refused, UsageError
 from kidx.execution import usual_jobs
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
 
@@ -36,10 +36,12 @@ def _steps(
     paths: Iterable[str], output: str | None, sizes: tuple[int, int, int], failures: list[KidxError]
 ) -> Iterator[Step]:
     from kidx.surgery.journal import new_run
+    from kidx.surgery.output import refuse_place
     from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
     from kidx.surgery.replace import carry_out, create_apart
 
     run = new_run()
+    places: dict[str, str] = {}  # directories written below --output, and what each was made from
     for path in paths:
         targets = targets_of(path)
         while True:
@@ -47,6 +49,11 @@ def _steps(
                 target = next(targets, None)
                 if target is None:
                     break
+                if output is not None:
+                    source = target.partition.directory
+                    refuse_place(output, [source])
+                    if places.setdefault(target.below, source) != source:
+                        raise Refused(f"{source}: {places[target.below]} has the same name below {output}; not written")
                 rebuilt = rebuild(target, *sizes)
                 base, log = target.segment.base_offset, rebuilt.log_path
                 if output is None:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import IO, Any
 
 from kidx.tables.table import BOOL, INT, TEXT, TREE, Column
+from kidx.text.escaping import plain
 
 WRITE_SCHEMA = "kidx.write.v1"
 WRITE_COLUMNS = (
@@ -47,7 +48,7 @@ def write_line(row: Mapping[str, Any], *, unchanged: bool, out: IO[str] | None =
         text += f"; backup {row['backup']}"
     if row["said"]:
         text += f"; {row['said']}"
-    out.write(f"{row['file']}: {text}\n")
+    out.write(plain(f"{row['file']}: {text}") + "\n")
 
 
 def change_lines(changes: Iterable[tuple[str, int, Mapping[str, int]]], count: int, out: IO[str] | None = None) -> None:
