@@ -28,6 +28,9 @@ def main(args: list[str] | None = None) -> None:
         status = exit_status.INTERRUPTED
     except BrokenPipeError:  # the reader went away: `| head`
         status = exit_status.CLEAN
+    except MemoryError:
+        status = exit_status.UNREADABLE
+        complain("out of memory; give it more, fewer --jobs, or fewer files at once")
     except OSError as e:  # evidence has sentences of its own for files; what is left is mostly a full disk
         status = exit_status.UNREADABLE
         complain(f"{e.filename or 'standard output'}: {(e.strerror or str(e)).lower()}")

@@ -46,12 +46,24 @@ def _suggestion(rule: Rule, file: str, found: list[Finding]) -> Suggestion:
     command, reread, reread_all = None, None, None
     log = _log_beside(file)
     if rule.repair.startswith("kidx rebuild") and log is not None:
-        command = f"kidx rebuild {shlex.quote(log)} --in-place"
+        command = f"kidx rebuild {shell_word(log)} --in-place"
         reread, reread_all = _size(log), _partition_log_bytes(os.path.dirname(log))
     elif rule.repair.startswith("kidx trim"):
-        command = f"kidx trim {shlex.quote(file)}"
+        command = f"kidx trim {shell_word(file)}"
     advice = "" if command else rule.repair
     return Suggestion(rule.code, found[0].severity, file, len(found), command, advice, reread, reread_all)
+
+
+def shell_word(path: str) -> str:
+    r"""A path as a shell takes it; one with control characters or undecodable bytes as $'...' (bash, zsh, ksh)."""
+    if path.isprintable():
+        return shlex.quote(path)
+    escaped_path = "".join(c if c.isprintable() and c not in "\\'" else _shell_escape(c) for c in path)
+    return f"$'{escaped_path}'"
+
+
+def _shell_escape(c: str) -> str:
+    return rf"\{c}" if c in "\\'" else "".join(rf"\x{byte:02x}" for byte in os.fsencode(c))
 
 
 def _log_beside(file: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import IO, Any
 from kidx.findings import Rule
 from kidx.report.findings.verdict import size_text
 from kidx.tables.table import INT, TEXT, Column
+from kidx.text.escaping import plain
 
 COLUMNS = (
     Column("rule", TEXT),
@@ -46,7 +47,7 @@ def render_suggestions(suggestions: Sequence[Row], rules: Mapping[str, Rule], ou
 
 def _named(one: Row, rules: Mapping[str, Rule]) -> str:
     times = f" ({one['findings']:,} times)" if one["findings"] > 1 else ""
-    return f"{one['rule']} {rules[one['rule']].name}  {one['file']}{times}"
+    return f"{one['rule']} {rules[one['rule']].name}  {plain(one['file'])}{times}"
 
 
 def _instead(one: Row) -> str:

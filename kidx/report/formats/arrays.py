@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING
 
 from kidx.tables.table import BOOL, ArrayTable, Column
-from kidx.text.escaping import NAMES
+from kidx.text.escaping import NAMES, for_terminal
 from kidx.text.integer_text import Choice, LineForm, Maybe, Number, extremes
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ def render(table: ArrayTable, form: str, out: IO[str], *, header: bool = True) -
 
 def write(out: IO[str], pieces: Iterable[bytes | memoryview]) -> None:
     """Bytes to a text stream, past its encoder where it has a buffer of bytes below."""
+    if out.isatty():
+        for piece in pieces:
+            out.write(for_terminal(bytes(piece).decode("utf-8", "surrogateescape")))
+        return
     below = getattr(out, "buffer", None)
     if below is None:
         for piece in pieces:

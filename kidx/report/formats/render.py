@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from kidx.report.formats import arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
-from kidx.text.escaping import plain
+from kidx.text.escaping import for_terminal, plain
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
 _ANY_WIDTH = 1 << 16
@@ -23,7 +23,31 @@ def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = F
     if isinstance(table, ArrayTable) and form in arrays.FORMATS:
         arrays.render(table, form, out)
         return
+    if form not in ("text", "table"):
+        out = _exact(out)
     {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": csv_table}[form](table, out)
+
+
+class _Terminal:
+    """A terminal that is given no control character."""
+
+    def __init__(self, out: IO[str]) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        """Write text, escaped."""
+        return self._out.write(for_terminal(text))
+
+    def isatty(self) -> bool:
+        """Not to be escaped twice."""
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
+
+
+def _exact(out: IO[str]) -> IO[str]:
+    return cast("IO[str]", _Terminal(out)) if out.isatty() else out
 
 
 def iso_time(timestamp_ms: int | None) -> str | None:
@@ -96,7 +120,7 @@ def csv_table(table: Table, out: IO[str], header: bool = True) -> None:
 
     from kidx.text.json_text import json_text
 
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(_exact(out), lineterminator="\n")
     if header:
         writer.writerow([*table.constants, *(c.name for c in table.columns)])
     kinds = [c.kind for c in table.columns]
