@@ -7,12 +7,13 @@ VENV ?= .venv
 EXTRAS ?= dev
 JOBS ?= 2
 SEEDS ?= 100
+N ?= 300
 BIN := $(VENV)/bin
 READY := $(VENV)/.kidx-ready-$(EXTRAS)
 FIXTURES := fixtures/kafka-4.3.1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench man docs screens refresh interop interop-seeds dist clean
+.PHONY: help setup demo test lint mutants bench man docs screens refresh interop interop-seeds dist clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -49,6 +50,9 @@ lint: $(READY) ## ruff, mypy and the rule which room may import which
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutants: $(READY) ## change N=300 clauses one at a time and see the tests notice (SEED=..., IN="kidx/lookup ...")
+	$(BIN)/python -m tests.mutants --count $(N) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(IN)
 
 bench: $(READY) ## measure kidx against C, cat and DumpLogSegments, in turns; needs a C compiler, java and mvn
 	$(BIN)/python -m benchmarks

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -19,11 +21,30 @@ class Pair(NamedTuple):
     yardstick_seconds: float
 
 
-def seconds(command: Command) -> float:
-    """How long a command takes; what it prints is thrown away. Raises where it fails."""
+class Cost(NamedTuple):
+    """Seconds that one run of a command took: by the clock, and of the processor, user and system together."""
+
+    wall: float
+    processor: float
+
+
+def cost(command: Command, checkout: Path | None = None) -> Cost:
+    """Run a command, with the kidx of a checkout if given, and throw away what it prints. Raises where it fails."""
+    environment = os.environ if checkout is None else {**os.environ, "PYTHONPATH": str(checkout)}
     started = time.perf_counter()
-    subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - started
+    process = subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.DEVNULL, env=environment, cwd=checkout
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime)
+
+
+def seconds(command: Command) -> float:
+    """How long a command takes by the clock."""
+    return cost(command).wall
 
 
 def in_turns(command: Command, yardstick: Command, rounds: int) -> Pair:

@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +63,31 @@ def kidx_here(*args: object) -> Ran:
     finally:
         sys.stdout, sys.stderr = streams
     raise AssertionError("main() always exits")
+
+
+@cache
+def answer_files(fixture_set: Path) -> dict[str, bytes]:
+    """The recorded answers that are a file each, by path below answers/: texts (dump/) and indexes (recovered/).
+
+    They are packed into one archive; a set that was just recorded has them as files.
+    """
+    folder = fixture_set / "answers"
+    if (folder / "files.tar.xz").exists():
+        with tarfile.open(folder / "files.tar.xz") as archive:
+            return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*/*")) if f.is_file()}
+
+
+def dump_texts() -> list[tuple[Path, str, bytes]]:
+    """What DumpLogSegments printed: the file it was asked about, the ending that names the options, the text."""
+    texts = []
+    for fixture_set in sorted(FIXTURES.glob("kafka-*")):
+        for path, text in answer_files(fixture_set).items():
+            if path.startswith("dump/"):
+                file = fixture_set / path.removeprefix("dump/").removesuffix(".txt")
+                options = "" if file.exists() else file.suffix
+                texts.append((file.with_name(file.name.removesuffix(options)), options, text))
+    return texts
 
 
 def answers(fixture_set: Path, name: str) -> list[dict[str, str]]:

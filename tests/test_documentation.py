@@ -13,7 +13,8 @@ from kidx.cli.environment import VARIABLES
 from kidx.cli.exit_status import MEANINGS
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text()
+SCRIPTS = (ROOT / "docs/scripts.md").read_text()
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
 
 
 def run(script: str) -> dict[str, object]:
@@ -47,18 +48,18 @@ def test_pictures_of_terminals_say_what_is_printed_now() -> None:
         assert make["words_of"](kept) == make["words_seen"](name), "`make screens` draws them anew"  # type: ignore[operator]
 
 
-def test_readme_has_every_exit_status_and_variable() -> None:
+def test_every_exit_status_and_variable_is_documented() -> None:
     for status, meaning in MEANINGS.items():
-        assert f"| {status} | {meaning} |" in README
+        assert f"| {status} | {meaning} |" in SCRIPTS
     for name, meaning in VARIABLES.items():
-        assert f"| `{name}` | {meaning} |" in README
+        assert f"| `{name}` | {meaning} |" in SCRIPTS
 
 
-def test_readme_shows_every_room() -> None:
+def test_architecture_shows_every_room() -> None:
     rooms = {path.name for path in (ROOT / "kidx").iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert set(re.findall(r"\| `(\w+)/` \|", README)) == rooms
+    assert set(re.findall(r"\| `(\w+)/` \|", ARCHITECTURE)) == rooms
     modules = {path.name for path in (ROOT / "kidx").glob("[a-z]*.py")}
-    assert [name for name in modules if f"`{name}`" not in README] == []
+    assert [name for name in modules if f"`{name}`" not in ARCHITECTURE] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
 
-from kidx.cli import options
+from kidx.cli import options, print_table
 from kidx.cli.values import Bytes, Number
 from kidx.errors import UsageError
 
@@ -66,20 +67,14 @@ def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | 
     segment would keep and drop and why, what it would save, how much memory one pass needs. Nothing is changed.
     """
     if not plan:
-        raise UsageError("kidx only plans a compaction, it never does one: say --plan")
+        raise UsageError("kidx plans a compaction and never does one: add --plan")
     from kidx.cleaner.plan import CleanerOptions, Plan
     from kidx.logdir.tree import Partition
     from kidx.lookup.partition import PartitionReader
-    from kidx.tables.compaction import now, record_table, segment_table
+    from kidx.report.screens.compaction import show
+    from kidx.tables.compaction import record_table, segment_table
+    from kidx.text.arguments import timestamp_ms
 
-    made = Plan(PartitionReader(Partition(partition)), CleanerOptions(**config, now_ms=now(now_ms)))
-    table = record_table(made) if records else segment_table(made)
-    if form == "text" and not records:
-        from kidx.report.screens.compaction import show
-
-        show(table)
-    else:
-        from kidx.report.formats.render import render
-
-        render(table, form)
-    return 0
+    now = time.time_ns() // 1_000_000 if now_ms is None else timestamp_ms(now_ms)
+    made = Plan(PartitionReader(Partition(partition)), CleanerOptions(**config, now_ms=now))
+    return print_table(record_table(made), form) if records else print_table(segment_table(made), form, show)

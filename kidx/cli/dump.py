@@ -1,14 +1,16 @@
-"""kidx dump: what is in a file, entry by entry."""
+"""kidx dump: a file's contents, entry by entry."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
-from kidx.cli import options
-from kidx.cli.dumping.options import kafka_options, log_options
-from kidx.cli.values import Number, OneOf
+from kidx.cli import each, options, show_table
+from kidx.cli.dump_options import log_options, row_options, table_request
+from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
+from kidx.errors import UsageError
 
 _EXAMPLES = """
 \b
@@ -27,13 +29,6 @@ Examples:
 """
 
 
-def known_kinds() -> tuple[str, ...]:
-    """Kinds of files that dump knows."""
-    from kidx.cli.dumping.run import KINDS
-
-    return KINDS
-
-
 @click.command(
     cls=options.Sectioned,
     epilog=_EXAMPLES,
@@ -44,20 +39,11 @@ def known_kinds() -> tuple[str, ...]:
 @options.iso_option
 @options.base_offset_option
 @options.from_file_option
-@click.option(
-    "--kind",
-    type=OneOf("KIND", known_kinds),
-    help="What the files are, where names do not tell; of a directory's files, only these.",
-)
-@click.option("--from", "low", metavar="BOUND", help="Rows from here on: N, an ISO time, or FIELD:VALUE.")
-@click.option("--to", "high", metavar="BOUND", help="Rows up to this one, itself included.")
-@click.option("--head", type=Number(), help="The first N of them.")
-@click.option("--tail", type=Number(), help="The last N of them; with --head, both ends.")
-@click.option("--hex", "hexed", is_flag=True, help="Show each field's bytes and their place in the file too.")
+@row_options
 @log_options
 @kafka_options
 def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str | None, **asked: Any) -> int:
-    """Print what is in a file, entry by entry: indexes, logs and snapshots in every state, and the files beside them.
+    """Print a file's contents, entry by entry: indexes, logs and snapshots in every state, checkpoints, properties.
 
     PATH is a file, a directory (every file below that kidx can dump), a pattern, or `-` (with --kind). A bound is a
     number (an offset), an ISO 8601 time, or names a column: slot:100, offset:4117222, time:1700000000000, position:0.
@@ -66,10 +52,34 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     Kinds: offset_index, time_index, transaction_index, log, metadata_snapshot, producer_snapshot, leader_epochs,
     offset_checkpoint, meta_properties, partition_metadata, quorum_state.
 
-    Every whole entry before a zero tail is shown, however wrong, and batches behind damage too: judging is verify's
-    work. `--format kafka` is the text of Kafka's DumpLogSegments: complaints on standard error after all files, and
-    with them exit status 1.
+    Every complete entry before a zero tail is shown, however wrong, and batches after damage too; verify is the command
+    that judges. `--format kafka` prints the text of Kafka's DumpLogSegments: complaints go to stderr after all files,
+    and make the exit status 1.
     """
-    from kidx.cli.dumping.run import dump_all
+    from kidx.logdir.tree import expand
 
-    return dump_all(options.given_paths(paths, from_file), form, kind, **asked)
+    given = options.given_paths(paths, from_file)
+    if form == "kafka":
+        return print_kafka_text(kafka_run(asked), list(expand(given)), kind)
+    request = table_request(form, asked)
+    return _print_tables(list(expand(given)), form, kind, asked["iso"], request)
+
+
+def _print_tables(paths: list[str], form: str, kind: str | None, iso: bool, request: dict[str, Any]) -> int:
+    from kidx.report.formats.printer import Printer
+    from kidx.tables.file_tables import KINDS, ROW_KINDS, open_table
+    from kidx.tables.input_files import InputFile, input_files
+
+    files = list(input_files(paths, kind, KINDS))
+    if form == "csv" and len({ROW_KINDS.get(f.kind, f.kind) for f in files if isinstance(f, InputFile)}) > 1:
+        raise UsageError("csv holds one kind of row, and these files have several; choose one with --kind")
+    several = len(files) > 1 or any(os.path.isdir(path) for path in paths)
+    printer = Printer(form, iso=iso, headings=several, any_schema="kidx.dump.v1")
+
+    def print_file(file: InputFile) -> int:
+        with open_table(*file, **request) as table:
+            return show_table(table, printer.print, summary_shown=form == "json")
+
+    status = each(files, print_file)
+    printer.close()
+    return status

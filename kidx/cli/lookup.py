@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import exit_status
+from kidx.cli import print_table
+from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
 from kidx.cli.options import TakesNegativeNumbers, base_offset_option, format_option, iso_option
 from kidx.cli.search_options import (
     index_kind_option,
-    index_search_options,
-    log_read_options,
     page_size_option,
+    read_targets,
     search_option,
     targets_from_option,
 )
@@ -62,35 +63,34 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
     """
     with ExitStack() as opened:
-        table, status = _look_up(path, asked, iso, opened)
-        if form == "text":
-            from kidx.report.screens.lookup import show
+        table = _table_of(path, asked, iso, opened)
+        from kidx.report.screens.lookup import show
 
-            show(table, iso=iso)
-        else:
-            from kidx.report.formats.render import render
-
-            render(table, form, iso=iso)
-    return status
+        return print_table(table, form, partial(show, iso=iso), iso=iso)
 
 
-def _look_up(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) -> tuple[Table, int]:
-    """The rows and the exit status; rows of an index come while it is open."""
+def _table_of(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) -> Table:
+    """The answer; the rows of an index can be read while it is open."""
     from kidx.evidence import is_directory, must_exist, open_evidence
 
     must_exist(path)
+    page_bytes = asked["page_size"] if asked["trace_pages"] else None
     if asked["offset"] is not None or asked["timestamp"] is not None:
-        from kidx.tables.log_lookups import look_up_log
-
-        return look_up_log(path, **asked)
+        return log_table(path, asked, page_bytes)
     from kidx.logdir.names import LOG, index_format_of, parse_file_name
-    from kidx.tables.index_lookups import aborted_lookup, slot_lookup
+    from kidx.tables import index_lookups
 
     name = parse_file_name(path)
     if asked["kind"] is None and ((name and name.kind == LOG) or is_directory(path)):
         raise UsageError(f"{path}: not an index; a segment or a partition is asked with --offset or --timestamp")
     index_format = index_format_of(path, asked["kind"])
     evidence = opened.enter_context(open_evidence(path))
-    if index_format.relative:
-        return slot_lookup(evidence, index_format, iso=iso, **asked), exit_status.CLEAN
-    return aborted_lookup(evidence, **asked), exit_status.CLEAN
+    check_index_question(path, asked, index_format.relative)
+    if not index_format.relative:
+        return index_lookups.aborted_table(evidence, asked["fetch_from"], asked["fetch_to"])
+    times = index_format.kind == "time_index" and asked["by"] == "key"
+    targets = read_targets(asked["targets"], asked["from_file"], times=times)
+    index = index_lookups.open_index(evidence, index_format, asked["base_offset"])
+    searches = index_lookups.searches_of(asked["search"])
+    how = {"by": asked["by"], "bound": asked["bound"], "page_bytes": page_bytes, "iso": iso}
+    return index_lookups.lookup_table(index, targets, searches=searches, **how)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +13,22 @@ from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
+
+
+def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one, listed by help in this order."""
+
+    def add(f: F) -> F:
+        for decorator in reversed(decorators):
+            f = decorator(f)
+        return f
+
+    return add
+
+
+def given(asked: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The options of these names that were used."""
+    return {name: asked[name] for name in names if asked.get(name) is not None and asked[name] is not False}
 
 
 def examples(*lines: str) -> str:

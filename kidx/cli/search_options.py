@@ -1,15 +1,32 @@
-"""Options of the commands that search: lookup and trace."""
+"""Options of the commands that search indexes: lookup, trace and stat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from kidx.cli.values import OFFSET, Bytes
+from kidx.cli.values import Bytes
+from kidx.errors import UsageError
+from kidx.text.arguments import timestamp_ms, whole_number
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+page_size_option = click.option(
+    "--page-size", type=Bytes(16, 1 << 30), default=4096, show_default=True, help="Bytes a page."
+)
+targets_from_option = click.option(
+    "--from-file",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Read more targets from this file, a line each.",
+)
+index_kind_option = click.option(
+    "--kind",
+    type=click.Choice(["offset_index", "time_index", "transaction_index"]),
+    help="What the file is, where its name does not tell.",
+)
 
 
 def search_option(default: str) -> Callable[[F], F]:
@@ -23,73 +40,31 @@ def search_option(default: str) -> Callable[[F], F]:
     )
 
 
-def page_size_option(f: F) -> F:
-    """--page-size: how large the operating system's pages are."""
-    return click.option("--page-size", type=Bytes(16, 1 << 30), default=4096, show_default=True, help="Bytes a page.")(
-        f
-    )
+def read_targets(targets: Sequence[str], from_file: str | None, *, times: bool) -> list[int]:
+    """Targets from arguments, where `-` is standard input, and from --from-file: times, or other numbers.
+
+    Raises UsageError, which names the line.
+    """
+    parse = timestamp_ms if times else whole_number
+    numbers = []
+    for source in targets:
+        if source == "-":
+            numbers += _from_lines("-", parse)
+        else:
+            numbers.append(parse(source))
+    if from_file is not None:
+        numbers += _from_lines(from_file, parse)
+    return numbers
 
 
-def targets_from_option(f: F) -> F:
-    """--from-file: more targets."""
-    return click.option(
-        "--from-file",
-        type=click.Path(readable=False),
-        metavar="FILE",
-        help="Read more targets from this file, a line each.",
-    )(f)
+def _from_lines(name: str, parse: Callable[[str], int]) -> list[int]:
+    from kidx.cli.options import lines_of
 
-
-def index_kind_option(f: F) -> F:
-    """--kind: for files whose name does not tell."""
-    return click.option(
-        "--kind",
-        type=click.Choice(["offset_index", "time_index", "transaction_index"]),
-        help="What the file is, where its name does not tell.",
-    )(f)
-
-
-def index_search_options(f: F) -> F:
-    """What an index is searched for: --by, --bound, and a fetch's range for a transaction index."""
-    for option in (
-        click.option("--fetch-to", type=OFFSET, help="Transaction index: the offset after a fetch's last."),
-        click.option("--fetch-from", type=OFFSET, help="Transaction index: a fetch's first offset."),
-        click.option(
-            "--bound",
-            type=click.Choice(["lower", "upper"]),
-            default="lower",
-            show_default=True,
-            help="The last entry at or below the target, or the first at or above it.",
-        ),
-        click.option(
-            "--by",
-            type=click.Choice(["key", "value"]),
-            default="key",
-            show_default=True,
-            help="Compare keys (offsets; a time index's timestamps) or values (positions; its offsets).",
-        ),
-    ):
-        f = option(f)
-    return f
-
-
-def log_read_options(f: F) -> F:
-    """What a segment or partition is asked: --offset or --timestamp, and how a consumer would."""
-    for option in (
-        click.option("--max-bytes", type=Bytes(), help="Log: with --offset, the slice that a fetch of that size gets."),
-        click.option(
-            "--isolation",
-            type=click.Choice(["read_uncommitted", "read_committed"]),
-            help="Log: say whether a consumer of this isolation sees the record.",
-        ),
-        click.option("--start", type=OFFSET, help="Log: with --timestamp, no record before this offset."),
-        click.option(
-            "--timestamp",
-            metavar="TIME",
-            help="Log: the first record at or past this time; of a partition also latest (-1), earliest (-2), "
-            "max-timestamp (-3) and earliest-local (-4), as kafka-get-offsets has them.",
-        ),
-        click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
-    ):
-        f = option(f)
-    return f
+    numbers = []
+    for line_number, line in enumerate(lines_of(name), 1):
+        if text := line.strip():
+            try:
+                numbers.append(parse(text))
+            except UsageError as e:
+                raise UsageError(f"{name}, line {line_number}: {e}") from None
+    return numbers

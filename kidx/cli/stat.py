@@ -1,12 +1,14 @@
-"""kidx stat: what indexes measure."""
+"""kidx stat: measures of indexes."""
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import Any
 
 import click
 
-from kidx.cli import options, search_options
+from kidx.cli import options, print_table, search_options
 from kidx.cli.values import OneOf
 
 _EXAMPLES = """
@@ -43,15 +45,10 @@ def command(paths: tuple[str, ...], from_file: str | None, form: str, iso: bool,
     PATH is an index, a directory (every index below it), a pattern, or `-` (with --kind). Only both ends of each file
     are read.
     """
-    from kidx.tables.stat import Stat
+    from kidx.report.screens.stat import show
+    from kidx.tables.stat import stat_table
 
-    stat = Stat(options.paths_from(paths, from_file), **asked)
-    if form == "text":
-        from kidx.report.screens.stat import show
-
-        show(stat.table(), single=stat.single, sorted_by=asked["sort"], iso=iso)
-    else:
-        from kidx.report.formats.render import render
-
-        render(stat.table(), form, iso=iso)
-    return stat.status
+    given = options.paths_from(paths, from_file)
+    single = len(given) == 1 and not os.path.isdir(given[0])
+    screen = partial(show, single=single, sorted_by=asked["sort"], iso=iso)
+    return print_table(stat_table(given, **asked), form, screen, iso=iso)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
-from kidx.cli import complain, exit_status, options
+from kidx.cli import options, print_table
 from kidx.cli.decoders import DECODERS, topic_family
 from kidx.cli.values import OneOf
 
@@ -46,14 +48,14 @@ def command(
     iso: bool,
     form: str,
 ) -> int:
-    """Say what holds at a moment, from a copy of one directory of __consumer_offsets, __transaction_state,
+    """Print what holds at a moment, from a copy of one directory of __consumer_offsets, __transaction_state,
     __share_group_state or __cluster_metadata: committed offsets, groups, transactions; topics, partitions, leaders,
     brokers, configurations, features, quotas. Aborted offset commits do not count, tombstones do.
     """
     from kidx.errors import UsageError
     from kidx.logdir.tree import Partition
     from kidx.state.replay import family_of, kinds_of, state_at
-    from kidx.tables.state import difference_table, fact_table, moment_of
+    from kidx.tables.state import difference_table, fact_table, parse_moment
 
     if at and diff:
         raise UsageError("--at and --diff are two questions; ask them one after the other")
@@ -62,20 +64,11 @@ def command(
     unknown = sorted({*kinds} - {*kinds_of(family)})
     if unknown:
         raise UsageError(f"--kind {unknown[0]}: no such kind in this topic; choose {', '.join(kinds_of(family))}")
-    states = [state_at(directory, family, moment_of(text)) for text in (diff or (at,))]
+    states = [state_at(directory, family, parse_moment(text)) for text in (diff or (at,))]
     if diff:
         table = difference_table(partition, states[0], states[1], kinds)
     else:
         table = fact_table(partition, states[0], kinds)
-    if form == "text":
-        from kidx.report.screens.state import show
+    from kidx.report.screens.state import show
 
-        show(table, iso=iso)
-    else:
-        from kidx.report.formats.render import render
-
-        render(table, form, iso=iso)
-    problems = list(dict.fromkeys(problem for state in states for problem in state.problems))
-    for problem in problems:
-        complain(problem)
-    return exit_status.UNREADABLE if problems else exit_status.CLEAN
+    return print_table(table, form, partial(show, iso=iso), iso=iso)

@@ -1,13 +1,17 @@
-"""kidx trace: which pages look-ups in an index touch."""
+"""kidx trace: the pages that look-ups in an index touch."""
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import lab_options, options, search_options
-from kidx.cli.values import ANY_NUMBER, Bytes, Number
+from kidx.cli import options, print_table, search_options, trace_options
+
+if TYPE_CHECKING:
+    from kidx.tables.table import Table
 
 _EXAMPLES = """
 \b
@@ -26,24 +30,11 @@ Examples:
 @click.command(
     epilog=_EXAMPLES,
     cls=options.TakesNegativeNumbers,
-    sections={
-        "--grow: ": "With --grow",
-        "--observe: ": "With --observe",
-        "--simulate: ": "With --simulate",
-    },
+    sections={f"--{mode}: ": f"With --{mode}" for mode in ("grow", "observe", "simulate")},
 )
 @click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option(
-    "--workload",
-    type=click.Choice(["tail", "uniform", "all", "replay"]),
-    help="Instead of targets: the warm section's entries, 100,000 random keys, every entry, or --from-file's targets.",
-)
-@click.option("--seed", type=ANY_NUMBER, default=1, show_default=True, help="Of the random keys.")
-@click.option("--grow", is_flag=True, help="What the last entry's look-up newly needs once the index is a page longer.")
-@click.option("--pages", type=Number("N", 1, 1 << 20), help="--grow: from that many full pages (FILE's, or 13).")
-@click.option("--entry-size", type=Bytes(1, 4096), help="--grow: bytes an entry (FILE's, or 8).")
-@lab_options.lab_options
+@trace_options.mode_options
 @search_options.search_option("both")
 @search_options.page_size_option
 @search_options.targets_from_option
@@ -51,32 +42,58 @@ Examples:
 @options.base_offset_option
 @options.format_option()
 @options.color_option
-def command(form: str, color: str, svg: str | None, html: str | None, **asked: Any) -> None:
+def command(form: str, color: str, svg: str | None, html: str | None, **asked: Any) -> int:
     """Show which pages of FILE, an index, the look-up of each TARGET touches, under Kafka's searches before and since
     KAFKA-6432, side by side.
 
     A target is an offset (`-`: from standard input); in a time index a time, in epoch milliseconds or ISO 8601.
 
-    --grow tells how an index that grows by a page needs other pages. --resident, --observe and --simulate are a
+    --grow shows how an index that grows by a page needs other pages. --resident, --observe and --simulate are a
     laboratory: what is in memory now, what a look-up really brings in, and what many cost when memory is short.
     """
-    from kidx.cli.trace_modes import mode_of, table_of
-
-    mode = mode_of(asked)
-    with table_of(mode, asked) as table:
+    mode = trace_options.mode_of(asked)
+    with ExitStack() as opened:
+        table = _table_of(mode, asked, opened)
         if svg or html:
-            from kidx.cli.pictures import draw
+            from kidx.report.screens.picture_files import draw
 
             table = draw(table, svg, html)
-        if form != "text":
-            from kidx.report.formats.render import render
+        if mode in (trace_options.PAGES, trace_options.GROW):
+            from kidx.report.screens.trace import show
 
-            render(table, form)
-        elif mode in ("resident", "observe", "simulate"):
-            from kidx.report.screens import page_laboratory as lab_screen
+            return print_table(table, form, partial(show, color=options.wants_color(color)))
+        from kidx.report.screens import page_laboratory
 
-            lab_screen.show(table)
-        else:
-            from kidx.report.screens import trace as trace_screen
+        return print_table(table, form, page_laboratory.show)
 
-            trace_screen.show(table, color=options.wants_color(color))
+
+def _table_of(mode: str, asked: dict[str, Any], opened: ExitStack) -> Table:
+    """The answer; the rows can be read while the index is open."""
+    from kidx.tables import index_lookups, observation, trace
+
+    how = {"searches": index_lookups.searches_of(asked["search"]), "page_bytes": asked["page_size"]}
+    if mode == trace_options.SIMULATE:
+        from kidx.tables.simulation import simulation_table
+
+        return simulation_table(**trace_options.simulation(asked), **how)
+    from kidx.evidence import open_evidence
+    from kidx.logdir.names import index_format_of
+
+    if asked["path"] is None:
+        return trace.growth_table(asked["pages"] or 13, asked["entry_size"] or 8, **how)
+    evidence = opened.enter_context(open_evidence(asked["path"]))
+    if mode == trace_options.RESIDENT and not asked["targets"] and asked["from_file"] is None:
+        return observation.residency_table(evidence)
+    index_format = index_format_of(evidence.path, asked["kind"])
+    if mode == trace_options.GROW:
+        return trace.growth_table_of(evidence, index_format, asked["pages"], asked["entry_size"], **how)
+    index = index_lookups.open_index(evidence, index_format, asked["base_offset"])
+    times = index_format.kind == "time_index"
+    targets = search_options.read_targets(asked["targets"], asked["from_file"], times=times)
+    trace_options.check_targets(mode, asked, bool(targets))
+    if mode == trace_options.PAGES:
+        return trace.trace_table(index, targets, workload=asked["workload"], seed=asked["seed"], **how)
+    if mode == trace_options.RESIDENT:
+        return observation.residency_table(evidence, index, targets, searches=how["searches"])
+    how = {"searches": how["searches"], "evict_original": asked["evict_original"]}
+    return observation.observation_table(evidence, index, targets, **how)

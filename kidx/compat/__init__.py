@@ -1,1 +1,1 @@
-"""TODO."""
+"""Other tools' output, byte for byte."""

@@ -12,7 +12,6 @@ from kidx.checks.partition import check_target
 from kidx.checks.targets import Target
 from kidx.evidence import Evidence, open_evidence
 from kidx.formats.compression import CODEC_NAMES
-from kidx.formats.indexes import decode, extent_of
 from kidx.logdir.names import INDEX_OF_KIND
 from kidx.logdir.tree import Partition
 from kidx.pipeline.decoded import decoded_columns
@@ -23,6 +22,7 @@ from kidx.pipeline.results import finding_row, shield
 from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
+from kidx.tables.index_entries import IndexEntries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kidx.segments.windows import Window
 
     Columns = Mapping[str, Any]
-
-_ROWS = 1 << 16  # of an Arrow batch of index entries
 
 
 def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -58,15 +56,9 @@ def _columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
 
 
 def _index_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
-    import numpy as np
-
-    index_format = INDEX_OF_KIND[kind]
-    width = index_format.size
-    count = extent_of(index_format, evidence, search=True).entries
-    for first in range(0, count, _ROWS):
-        rows = min(_ROWS, count - first)
-        data = evidence.read(first * width, rows * width)
-        yield {"slot": np.arange(first, first + rows)} | decode(index_format, data, piece.base_offset)
+    entries = IndexEntries(evidence, INDEX_OF_KIND[kind], piece.base_offset)
+    for arrays in entries.arrays(range(entries.extent.entries)):
+        yield dict(zip(entries.names, arrays, strict=True))
 
 
 def _log_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kidx.evidence import Evidence, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT, Batch
-from kidx.formats.checksums import crc_holds
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.indexes import OFFSET_INDEX, decode
 from kidx.segments.resume import resume
 from kidx.segments.scan import scan
 from kidx.segments.walk import END, Ending, walk
-from kidx.tables.conditions import Condition, conditions_of, ends_of
-from kidx.tables.selection import Selection
-from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, ArrayTable, Column, Table
+from kidx.tables.selection import EVERYTHING, Condition, Selection, conditions_of, part_of
+from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, ArrayTable, Column, Notes
 from kidx.text.integer_text import Maybe
 
 if TYPE_CHECKING:
@@ -24,8 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from kidx.segments.windows import Window
+    from kidx.text.integer_text import Integers
 
-SMALL_BYTES = 4 << 20  # up to here batch by batch is done before numpy is imported
+T = TypeVar("T")
 SCHEMA = "kidx.batch.v1"
 _TIME_TYPES = ("CreateTime", "LogAppendTime")
 _COLUMNS = (
@@ -50,40 +49,40 @@ _COLUMNS = (
     Column("crc_ok", BOOL),
 )
 NAMES = tuple(column.name for column in _COLUMNS)
-# What a range of offsets or times is compared with: a batch is shown where it overlaps.
-SPANS = {"offset": ("base_offset", "last_offset"), "timestamp": ("first_timestamp", "max_timestamp")}
+# A batch has a range of these: it is shown where its range overlaps the wanted one.
+_SPANS = {"offset": ("base_offset", "last_offset"), "timestamp": ("first_timestamp", "max_timestamp")}
 _LARGEST_HINT_BYTES = 64 << 20
-_LEFT_OUT_OF_TEXT = ("magic", "timestamp_type", "base_timestamp", "delete_horizon", "crc")
+_DETAILS = ("magic", "timestamp_type", "base_timestamp", "delete_horizon", "crc")
+BRIEF_NAMES = tuple(name for name in NAMES if name not in _DETAILS)  # the columns of text for people
 
 
 def index_positions(path: str) -> Callable[[], npt.NDArray[np.int64]] | None:
-    """The positions that the offset index beside a log names, to be read only if they are of use; they are hints."""
+    """A function that reads the positions in the offset index next to a log: int64, shape (n,). They are hints only.
+
+    None where there is no such index.
+    """
     stem, suffix = os.path.splitext(path)
-    beside = stem + OFFSET_INDEX.suffix
-    if suffix != ".log" or not os.path.isfile(beside):
+    index = stem + OFFSET_INDEX.suffix
+    if suffix != ".log" or not os.path.isfile(index):
         return None
 
     def read() -> npt.NDArray[np.int64]:
-        with open_evidence(beside) as evidence:
+        with open_evidence(index) as evidence:
             return decode(OFFSET_INDEX, evidence.read_all(_LARGEST_HINT_BYTES), 0, ("position",))["position"]
 
     return read
 
 
 class LogReader:
-    """An open log: its batches, going on behind damage. `endings` tells, when they are through, where batches broke
-    off; a sound log has none.
+    """An open log and its batches; reading resumes after damage.
+
+    Once the batches have been read, `endings` says where they broke off; a sound log has none.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.endings: list[Ending] = []
         self.batch_count = 0
-
-    @property
-    def small(self) -> bool:
-        """Whether plain Python is the quicker way."""
-        return self.evidence.size <= SMALL_BYTES
 
     def batches(self) -> Iterator[Batch]:
         """One batch after another."""
@@ -96,7 +95,7 @@ class LogReader:
             start = self._after(steps.ending)
 
     def windows(self, *, hold: bool = False) -> Iterator[Window]:
-        """Batches by the thousand, their CRCs checked; or with `hold` unchecked, for their records."""
+        """Thousands of batches at a time, their CRCs checked; with `hold` unchecked, and with their records' bytes."""
         start: int | None = 0
         while start is not None:
             positions = index_positions(self.evidence.path)
@@ -112,89 +111,68 @@ class LogReader:
         self.endings.append(ending)
         return resume(self.evidence, ending.position)
 
-    def complaints(self) -> list[str]:
-        """What is to be said of the places where batches broke off."""
-        return [
-            f"{self.evidence.path}: the batches break off at byte {e.position} ({e.kind}): {e.why}"
-            for e in self.endings
-        ]
-
-    def summary(self) -> dict[str, Any]:
-        """What json's envelope says of the file, once all batches are through."""
+    def through(self, rows: Iterable[T], summary: dict[str, Any], notes: Notes) -> Iterator[T]:
+        """The rows of a table; after the last one, its summary and notes say how many batches there were and where
+        they broke off.
+        """
+        yield from rows
         broken = [{"kind": e.kind, "position": e.position, "why": e.why} for e in self.endings]
-        return {"size_bytes": self.evidence.size, "batches": self.batch_count, "broken_off": broken}
+        summary |= {"size_bytes": self.evidence.size, "batches": self.batch_count, "broken_off": broken}
+        for e in self.endings:
+            where = f"{self.evidence.path}: the batches break off at byte {e.position} ({e.kind})"
+            notes.add(f"{where}: {e.why}", in_summary=True)
 
 
 def batch_table(
-    reader: LogReader, wanted: Selection, extra: dict[str, int], *, brief: bool, constants: dict[str, str]
-) -> Table:
-    """The batches wanted, as a table; `extra` are columns that must have a value, `brief` leaves some columns out."""
+    evidence: Evidence,
+    wanted: Selection = EVERYTHING,
+    *,
+    equal: Mapping[str, int] | None = None,
+    columns: Sequence[str] = NAMES,
+    constants: Mapping[str, str] | None = None,
+) -> ArrayTable:
+    """kidx.batch.v1: the wanted batches of a log, CRCs checked.
+
+    `equal` are columns and the values that they must have; `columns` are those that the table gets, of NAMES. Raises
+    UsageError for a bound that fits no column.
+    """
     names = (*NAMES, "first_timestamp")
-    conditions = conditions_of(wanted, names, SPANS, "offset", reader.evidence.path)
-    conditions += [Condition(names.index(name), value, value) for name, value in extra.items()]
-    shown = [i for i, name in enumerate(NAMES) if not (brief and name in _LEFT_OUT_OF_TEXT)]
-    columns = [_COLUMNS[i] for i in shown]
-    if reader.small or wanted.head is not None or wanted.tail is not None:
-        rows = (_row(reader.evidence, batch) for batch in reader.batches())
-        kept = ends_of((row for row in rows if all(c.holds(row) for c in conditions)), wanted)
-        return Table(SCHEMA, columns, ([row[i] for i in shown] for row in kept), constants=constants)
-    return ArrayTable(SCHEMA, columns, _arrays(reader, conditions, shown), constants=constants)
+    conditions = conditions_of(wanted, names, "offset", evidence.path, _SPANS)
+    conditions += [Condition(names.index(name), value, value) for name, value in (equal or {}).items()]
+    places = [NAMES.index(name) for name in columns]
+    reader, summary, notes = LogReader(evidence), dict[str, Any](), Notes()
+    batches = wanted.ends_of_arrays(_wanted_columns(reader, conditions))
+    rows = (tuple(arrays[i] for i in places) for arrays in reader.through(batches, summary, notes))
+    return ArrayTable(SCHEMA, [_COLUMNS[i] for i in places], rows, summary, constants=constants, notes=notes)
 
 
-def _row(evidence: Evidence, b: Batch) -> tuple[Any, ...]:
-    """A batch's columns, and the least timestamp that it may hold; None where its version has no such field."""
-    new = b.magic == 2
-    return (
-        b.position,
-        b.size,
-        b.magic,
-        b.base_offset,
-        b.last_offset,
-        None if b.record_count == COUNT_UNKNOWN and not new else b.record_count,
-        b.leader_epoch if new else None,
-        b.codec_name,
-        b.timestamp_type if b.magic else None,
-        b.base_timestamp if new else None,
-        b.max_timestamp if b.magic else None,
-        b.producer_id if new else None,
-        b.producer_epoch if new else None,
-        b.base_sequence if new else None,
-        b.transactional if new else None,
-        b.control if new else None,
-        b.delete_horizon,
-        b.crc,
-        crc_holds(b, evidence.read(b.position, b.size)),
-        b.base_timestamp if new and b.delete_horizon is None and not b.log_append_time else b.max_timestamp,
-    )
-
-
-def _arrays(
-    reader: LogReader, conditions: list[Condition], shown: list[int]
-) -> Iterator[tuple[npt.NDArray[np.int64] | Maybe, ...]]:
+def _wanted_columns(reader: LogReader, conditions: list[Condition]) -> Iterator[Sequence[Integers | Maybe]]:
     for window in reader.windows():
-        columns = _columns(window)
+        columns: Sequence[Integers | Maybe] = _columns(window)
         for condition in conditions:
             keep = condition.mask(columns)
             if not keep.all():
-                columns = [c.part(keep) if isinstance(c, Maybe) else c[keep] for c in columns]
-        picked = tuple(columns[i] for i in shown)
+                columns = part_of(columns, keep)
         if len(columns[0]):
-            yield picked
+            yield columns
 
 
-def _columns(window: Window) -> list[npt.NDArray[np.int64] | Maybe]:
-    """`_row` of every batch of a window."""
+def _columns(window: Window) -> list[Integers | Maybe]:
+    """The columns of NAMES, and the smallest timestamp that each batch may hold: shape (n,), a batch each.
+
+    Values are absent where a batch's version has no such field.
+    """
     import numpy as np
 
     magic, attributes = window.column("magic"), window.column("attributes")
     new, timed = magic == 2, magic > 0
     all_new, all_timed = bool(new.all()), bool(timed.all())
 
-    def since_v2(values: npt.NDArray[Any]) -> npt.NDArray[np.int64] | Maybe:
+    def since_v2(values: npt.NDArray[Any]) -> Integers | Maybe:
         values = values.astype(np.int64, copy=False)
         return values if all_new else Maybe(values, new)
 
-    def since_v1(values: npt.NDArray[Any]) -> npt.NDArray[np.int64] | Maybe:
+    def since_v1(values: npt.NDArray[Any]) -> Integers | Maybe:
         values = values.astype(np.int64, copy=False)
         return values if all_timed else Maybe(values, timed)
 

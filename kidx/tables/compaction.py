@@ -1,8 +1,7 @@
-"""The rows of kidx compact."""
+"""What a cleaning would keep and drop, as rows: a segment each, or a record each."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ from kidx.cleaner.plan import Plan
 from kidx.cleaner.retention import DROPPED
 from kidx.cleaner.sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.tables.table import BOOL, INT, TEXT, TREE, Column, Table
-from kidx.tables.targets import timestamp_ms
 
 _SEGMENT_COLUMNS = (
     Column("segment"),
@@ -24,13 +22,8 @@ _SEGMENT_COLUMNS = (
 _RECORD_COLUMNS = (Column("offset"), Column("kept", BOOL), Column("why", TEXT))
 
 
-def now(given: str | None) -> int:
-    """--now in epoch milliseconds; the present where it is not said. Raises UsageError."""
-    return time.time_ns() // 1_000_000 if given is None else timestamp_ms(given)
-
-
 def segment_table(plan: Plan) -> Table:
-    """kidx.compaction_segment.v1 and kidx.summary.v1."""
+    """kidx.compaction_segment.v1: a row a segment; its summary is kidx.summary.v1."""
     summary = _summary(plan)
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -47,7 +40,7 @@ def segment_table(plan: Plan) -> Table:
 
 
 def record_table(plan: Plan) -> Table:
-    """kidx.compaction_record.v1 and kidx.summary.v1."""
+    """kidx.compaction_record.v1: a row a record; its summary is kidx.summary.v1."""
     summary = _summary(plan) | {"bytes_saved": None}
     summary["files"] = len(plan.reader.segments)
     summary["bytes_checked"] = sum(s.files["log"].size() for s in plan.reader.segments)

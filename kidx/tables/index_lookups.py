@@ -1,63 +1,70 @@
-"""The rows of `kidx lookup` on an index file."""
+"""Look-ups in an index as rows: what a broker's search answers, its probes and the pages it touches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from kidx.cli import complain
 from kidx.errors import UsageError
-from kidx.evidence import STDIN_NAMES, Evidence
+from kidx.evidence import Evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
 from kidx.lookup.touches import MANY, many_lookups
 from kidx.pages.geometry import pages_of_slot, pages_touched
-from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Table
-from kidx.tables.targets import read_targets, timestamp_ms, whole_number
+from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 _HOLD_FROM = 16  # look-ups from which one read of the whole index is cheaper than one of each probed entry
 
 
-class Question(NamedTuple):
-    """How each target is looked up; `page_bytes` is None where pages are not asked for."""
+def open_index(evidence: Evidence, index_format: IndexFormat, base_offset: int | None = None) -> IndexReader:
+    """An offset or time index, to be searched; `base_offset` is needed where its name does not tell.
 
-    searches: Sequence[str]
-    by: str
-    bound: str
-    page_bytes: int | None
-    iso: bool
+    Raises UsageError for an index without a search, or without a base offset.
+    """
+    path = evidence.path
+    if not index_format.relative:
+        raise UsageError(f"{path}: a {index_format.name} is read from its start; there is no search to show")
+    return IndexReader(evidence, index_format, base_offset_of(path, base_offset))
 
 
-def slot_lookup(
-    evidence: Evidence,
-    index_format: IndexFormat,
+def searches_of(search: str) -> Sequence[str]:
+    """The searches that `warm`, `standard` or `both` names, the older one first."""
+    return (STANDARD, WARM) if search == "both" else (search,)
+
+
+def torn_note(path: str, torn_bytes: int, entries: int) -> Notes:
+    """A note that an index ends inside an entry, where it does."""
+    notes = Notes()
+    if torn_bytes:
+        ends = f"its last {torn_bytes} bytes are" if torn_bytes > 1 else "its last byte is"
+        notes.add(f"{path}: {ends} no whole entry (torn); read up to there: {entries} whole entries")
+    return notes
+
+
+def lookup_table(
+    index: IndexReader,
+    targets: Sequence[int],
     *,
-    base_offset: int | None,
-    trace_pages: bool,
-    iso: bool,
-    **asked: Any,
+    searches: Sequence[str] = (WARM,),
+    by: str = KEY,
+    bound: str = LOWER,
+    page_bytes: int | None = None,
+    iso: bool = False,
 ) -> Table:
-    """kidx.lookup.v1: a row a target and search. Raises UsageError for a target that is none."""
-    path, by = evidence.path, asked["by"]
-    if asked["fetch_from"] is not None or asked["fetch_to"] is not None:
-        raise UsageError(f"{path}: --fetch-from and --fetch-to are for a transaction index; name targets instead")
-    if path in STDIN_NAMES and ("-" in asked["targets"] or asked["from_file"] in STDIN_NAMES):
-        raise UsageError("standard input cannot be both the index and its targets; name one of them")
-    by_time = index_format is TIME_INDEX and by == KEY
-    targets = read_targets(asked["targets"], asked["from_file"], timestamp_ms if by_time else whole_number)
-    if not targets and not asked["targets"] and asked["from_file"] is None:
-        raise UsageError("no target given; name offsets (times for a time index), or `-` for standard input")
-    index = searched_index(evidence, index_format, base_offset)
+    """kidx.lookup.v1: a row a target and search. The index must stay open until the rows have been read.
+
+    Targets are offsets, or ms since the epoch in a time index; with `by` VALUE positions, or offsets in a time index.
+    `bound` is LOWER or UPPER. Probes and pages are absent unless `page_bytes`, the size of a page, is given; `iso` adds
+    the answer's time in ISO 8601.
+    """
     if len(targets) >= _HOLD_FROM:
         index.hold()
-    searches = (STANDARD, WARM) if asked["search"] == "both" else (asked["search"],)
-    question = Question(searches, by, asked["bound"], asked["page_size"] if trace_pages else None, iso)
     columns = (
         Column("file", TEXT),
         Column("kind", TEXT),
-        Column("target", TIMESTAMP if by_time else INT),
+        Column("target", TIMESTAMP if index.index_format is TIME_INDEX and by == KEY else INT),
         Column("by", TEXT),
         Column("bound", TEXT),
         Column("search", TEXT),
@@ -68,27 +75,19 @@ def slot_lookup(
         Column("pages", TREE),
         Column("entries"),
     )
-    return Table("kidx.lookup.v1", columns, _rows(index, targets, question))
+    rows = _rows(index, targets, searches, by, bound, page_bytes, iso)
+    return Table("kidx.lookup.v1", columns, rows, notes=torn_note(index.path, index.extent.torn_bytes, index.entries))
 
 
-def searched_index(evidence: Evidence, index_format: IndexFormat, base_offset: int | None) -> IndexReader:
-    """An index to be searched; a torn end is said. Raises UsageError for one that has no search, or no base offset."""
-    path = evidence.path
-    if not index_format.relative:
-        raise UsageError(f"{path}: a {index_format.name} is read from its start; there is no search to show")
-    index = IndexReader(evidence, index_format, base_offset_of(path, base_offset))
-    _say_torn(path, index.extent.torn_bytes, index.entries)
-    return index
-
-
-def _say_torn(path: str, torn_bytes: int, entries: int) -> None:
-    if torn_bytes:
-        ends = f"its last {torn_bytes} bytes are" if torn_bytes > 1 else "its last byte is"
-        complain(f"{path}: {ends} no whole entry (torn); read up to there: {entries} whole entries")
-
-
-def _rows(index: IndexReader, targets: Sequence[int], question: Question) -> Iterator[Sequence[Any]]:
-    searches, by, bound, page_bytes, iso = question
+def _rows(
+    index: IndexReader,
+    targets: Sequence[int],
+    searches: Sequence[str],
+    by: str,
+    bound: str,
+    page_bytes: int | None,
+    iso: bool,
+) -> Iterator[Sequence[Any]]:
     read, index_format = index.reader(by), index.index_format
     probes: list[dict[str, Any]] | None = None
     pages: list[int] | None = None
@@ -114,7 +113,7 @@ def _rows(index: IndexReader, targets: Sequence[int], question: Question) -> Ite
 
 
 def _slots_at_once(index: IndexReader, targets: Sequence[int], by: str, bound: str) -> list[int] | None:
-    """The slots of all targets, the same for both searches; None where only a search tells (a disordered index)."""
+    """The slots of all targets, the same for both searches; None for an index out of order, which must be searched."""
     many = many_lookups(index, by)
     if many is None:
         return None
@@ -127,7 +126,7 @@ def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[st
     if index_format is OFFSET_INDEX:
         return {"offset": key, "position": value}
     if iso:
-        from kidx.report.formats.render import iso_time
+        from kidx.text.times import iso_time
 
         return {"timestamp": key, "timestamp_iso": iso_time(key), "offset": value}
     return {"timestamp": key, "offset": value}
@@ -151,18 +150,17 @@ def _probe(index: IndexReader, slot: int, number: int, target: int, page_bytes: 
     }
 
 
-def aborted_lookup(evidence: Evidence, *, fetch_from: int | None, fetch_to: int | None, **asked: Any) -> Table:
-    """kidx.aborted_lookup.v1: the aborted transactions that a fetch overlaps. Raises UsageError without a fetch."""
+def aborted_table(evidence: Evidence, fetch_from: int, fetch_to: int) -> Table:
+    """kidx.aborted_lookup.v1: one row, the aborted transactions of a transaction index that a fetch overlaps.
+
+    The fetch is of offsets from `fetch_from` up to `fetch_to`, that one excluded. Raises UsageError where it goes
+    backward.
+    """
     from kidx.lookup.aborted import collect_aborted, read_transactions
 
-    if asked["targets"] or fetch_from is None or fetch_to is None:
-        raise UsageError(
-            f"{evidence.path}: a transaction index is asked with --fetch-from OFFSET --fetch-to OFFSET, without targets"
-        )
     if fetch_to < fetch_from:
         raise UsageError(f"--fetch-to {fetch_to} comes before --fetch-from {fetch_from}; a fetch goes forward")
     entries, torn_bytes = divmod(evidence.size, TRANSACTION_INDEX.size)
-    _say_torn(evidence.path, torn_bytes, entries)
     answer = collect_aborted(read_transactions(evidence), fetch_from, fetch_to)
     aborted = [{"producer_id": t.producer_id, "first_offset": t.first_offset} for t in answer.aborted]
     columns = (
@@ -173,4 +171,5 @@ def aborted_lookup(evidence: Evidence, *, fetch_from: int | None, fetch_to: int 
         Column("aborted", TREE),
     )
     rows = [(evidence.path, fetch_from, fetch_to, answer.complete, aborted)]
-    return Table("kidx.aborted_lookup.v1", columns, rows)
+    notes = torn_note(evidence.path, torn_bytes, entries)
+    return Table("kidx.aborted_lookup.v1", columns, rows, notes=notes)

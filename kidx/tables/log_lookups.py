@@ -1,4 +1,4 @@
-"""The rows of `kidx lookup` on a segment or a partition."""
+"""Look-ups in a segment or a partition as rows: an offset's record, the first record at a time."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from kidx.cli import complain, exit_status
 from kidx.errors import UsageError
 from kidx.evidence import is_directory
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, base_offset_of, parse_file_name
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.partition import SPECIAL, Listed, PartitionReader
+from kidx.lookup.partition import Listed, PartitionReader
 from kidx.lookup.segment import NOT_FOUND, FoundBatch, SegmentReader, segment_of
-from kidx.tables.table import BOOL, TEXT, TIMESTAMP, TREE, Column, Table
-from kidx.tables.targets import timestamp_ms
+from kidx.tables.table import BOOL, TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
 
 _READ_COLUMNS = (
     Column("file", TEXT),
@@ -42,44 +40,48 @@ _FIND_COLUMNS = (
 )
 
 
-def look_up_log(
+def read_table(
     path: str,
+    offset: int,
     *,
-    offset: int | None,
-    timestamp: str | None,
-    start: int | None,
-    max_bytes: int | None,
-    targets: Sequence[str],
-    base_offset: int | None,
-    isolation: str | None,
-    trace_pages: bool,
-    page_size: int,
-    **_: Any,
-) -> tuple[Table, int]:
-    """One row of kidx.read.v1 or kidx.find.v1, and the exit status. Raises UsageError, CannotRead."""
-    if targets or (offset is not None and timestamp is not None):
-        raise UsageError(f"{path}: a log is asked one thing: --offset or --timestamp, without targets")
-    if offset is None and max_bytes is not None:
-        raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
-    if timestamp is None and start is not None:
-        raise UsageError("--start belongs to --timestamp; a read starts at --offset")
-    question = LogLookup(path, base_offset, isolation=isolation, page_bytes=page_size if trace_pages else None)
-    if offset is not None:
-        return question.read(offset, max_bytes), question.status
-    asked = timestamp or ""
-    return question.find(SPECIAL[asked] if asked in SPECIAL else timestamp_ms(asked), start), question.status
+    max_bytes: int | None = None,
+    base_offset: int | None = None,
+    isolation: str | None = None,
+    page_bytes: int | None = None,
+) -> Table:
+    """kidx.read.v1: one row, the batch and the record that a fetch from `offset` begins with.
 
-
-class LogLookup:
-    """One question to a segment (a .log file) or to a whole partition (a directory).
-
-    `status` is the exit status once the table is made.
+    `path` is a segment's log or a partition's directory. `max_bytes` adds the slice that a fetch of that size gets,
+    `isolation` (read_committed, read_uncommitted) whether a consumer sees the record, `page_bytes` the pages touched.
+    Raises UsageError for a path that is neither, CannotRead.
     """
+    return _LogLookup(path, base_offset, isolation, page_bytes).read(offset, max_bytes)
 
-    def __init__(self, path: str, base_offset: int | None, *, isolation: str | None, page_bytes: int | None) -> None:
+
+def find_table(
+    path: str,
+    timestamp: int,
+    *,
+    start: int | None = None,
+    base_offset: int | None = None,
+    isolation: str | None = None,
+    page_bytes: int | None = None,
+) -> Table:
+    """kidx.find.v1: one row, the first record at or past a time, as a segment or as the broker's ListOffsets finds it.
+
+    `timestamp` is ms since the epoch, or for a partition one of kidx.lookup.partition.SPECIAL; no record before the
+    offset `start` counts. The other arguments and the errors are those of read_table.
+    """
+    return _LogLookup(path, base_offset, isolation, page_bytes).find(timestamp, start)
+
+
+class _LogLookup:
+    """One look-up in a segment (a .log file) or in a whole partition (a directory)."""
+
+    def __init__(self, path: str, base_offset: int | None, isolation: str | None, page_bytes: int | None) -> None:
         """Raises UsageError for a path that is neither, CannotRead."""
         self._path, self._isolation, self._page_bytes = path, isolation, page_bytes
-        self.status = exit_status.CLEAN
+        self._notes = Notes()
         self._touched: dict[str, list[int]] | None = None
         self._segment: Segment | None = None
         directory = path
@@ -93,7 +95,7 @@ class LogLookup:
         self._partition = PartitionReader(Partition(directory)) if needs_partition else None
 
     def read(self, offset: int, max_bytes: int | None) -> Table:
-        """kidx.read.v1: the batch and the record that a fetch from `offset` begins with."""
+        """See read_table."""
         segments, why = self._segments_of(offset)
         row = self._read_row(None, offset, NOT_FOUND, max_bytes, why)
         for segment in segments:
@@ -103,7 +105,7 @@ class LogLookup:
                 row = self._read_row(reader, offset, found, max_bytes, None)
             if found.batch is not None:
                 break
-        return Table("kidx.read.v1", _READ_COLUMNS, [row])
+        return Table("kidx.read.v1", _READ_COLUMNS, [row], notes=self._notes)
 
     def _segments_of(self, offset: int) -> tuple[Sequence[Segment], str | None]:
         """The segments to look in, one after another, or why a broker looks in none."""
@@ -135,7 +137,7 @@ class LogLookup:
         )  # fmt: skip
 
     def find(self, timestamp: int, start: int | None) -> Table:
-        """kidx.find.v1: the first record at or past a time, as a segment or as the broker's ListOffsets finds it."""
+        """See find_table."""
         if self._segment is None:
             assert self._partition is not None
             listed = self._partition.list_offsets(timestamp, start, self._isolation, self._watch)
@@ -154,14 +156,13 @@ class LogLookup:
             _, time, offset, epoch = listed.found
             said = {"timestamp": time, "offset": offset, "leader_epoch": epoch}
         row = (self._path, timestamp, base, said, listed.bytes_walked, self._touched, listed.why)
-        return Table("kidx.find.v1", _FIND_COLUMNS, [row])
+        return Table("kidx.find.v1", _FIND_COLUMNS, [row], notes=self._notes)
 
     def _watch(self, reader: SegmentReader) -> None:
-        """Keep the pages that were touched, and say what a broker would stumble over."""
+        """Keep the pages that were touched, and note missing indexes and what a broker would fail on."""
         self._touched = None if self._page_bytes is None else reader.pages(self._page_bytes)
         for kind in reader.missing:
             missing = f"{reader.base_offset:020d}{SEGMENT_SUFFIX[kind]}"
-            complain(f"{reader.log.path}: its {missing} is missing; walking without it")
+            self._notes.add(f"{reader.log.path}: its {missing} is missing; walking without it")
         for trouble in reader.troubles:
-            complain(trouble)
-            self.status = exit_status.UNREADABLE
+            self._notes.add(trouble, UNREADABLE)

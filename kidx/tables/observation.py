@@ -1,25 +1,21 @@
-"""The rows of `kidx trace --resident` and `kidx trace --observe`: what is in memory, and what a look-up brings in."""
+"""Which pages of an index are in memory, and which ones a look-up really brings in, as rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kidx.cli import complain
-from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.evidence.page_cache import PAGE_BYTES
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
-from kidx.logdir.names import index_format_of
+from kidx.formats.indexes import OFFSET_INDEX
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search
 from kidx.lookup.touches import way_of
 from kidx.pages.observation import CannotObserve, Specimen, original, private_copy
 from kidx.pages.residency import residency_of
-from kidx.tables.index_lookups import searched_index
+from kidx.tables.index_lookups import torn_note
 from kidx.tables.table import INT, TEXT, TREE, Column, Table
-from kidx.tables.targets import read_targets, timestamp_ms, whole_number
-from kidx.tables.trace import searches_of
+from kidx.tables.trace import SEARCHES
 
 _RESIDENCY_COLUMNS = (
     Column("file", TEXT),
@@ -43,67 +39,59 @@ _OBSERVATION_COLUMNS = (
 )
 
 
-def _open(
-    evidence: Evidence, targets: Sequence[str], from_file: str | None, kind: str | None, base_offset: int | None
-) -> tuple[IndexReader, list[int]]:
-    index_format = index_format_of(evidence.path, kind)
-    index = searched_index(evidence, index_format, base_offset)
-    return index, read_targets(targets, from_file, timestamp_ms if index_format is TIME_INDEX else whole_number)
-
-
 def residency_table(
     evidence: Evidence,
-    targets: Sequence[str],
-    from_file: str | None,
-    search: str,
-    kind: str | None,
-    base_offset: int | None,
-    **_: Any,
+    index: IndexReader | None = None,
+    targets: Sequence[int] = (),
+    *,
+    searches: Sequence[str] = SEARCHES,
 ) -> Table:
-    """kidx.residency.v1: a row for the file; with targets a row a target and search, and the faults it would take."""
-    residency = residency_of(evidence)  # first: to find an index's end, kidx may have to read it
+    """kidx.residency.v1: a row for the file; with an index, a row a target and search, and the faults it would take.
+
+    `index` is the index in `evidence`, not yet read: reading it may bring in pages.
+    """
+    residency = residency_of(evidence)  # before the index is read
     shape = (evidence.path, *residency)
-    if not targets and from_file is None:
+    if index is None:
         return Table("kidx.residency.v1", _RESIDENCY_COLUMNS, [(*shape, None, None, None, None)])
-    index, numbers = _open(evidence, targets, from_file, kind, base_offset)
     resident = None if residency.resident is None else frozenset(residency.resident)
 
     def rows() -> Iterator[Sequence[Any]]:
-        for target in numbers:
-            for name in searches_of(search):
+        for target in targets:
+            for name in searches:
                 needed = way_of(index, target, name, PAGE_BYTES).pages
                 faults = None if resident is None else [page for page in needed if page not in resident]
                 yield (*shape, target, name, needed, faults)
 
-    return Table("kidx.residency.v1", _RESIDENCY_COLUMNS, rows())
+    notes = torn_note(index.path, index.extent.torn_bytes, index.entries)
+    return Table("kidx.residency.v1", _RESIDENCY_COLUMNS, rows(), notes=notes)
 
 
 def observation_table(
     evidence: Evidence,
-    targets: Sequence[str],
-    from_file: str | None,
-    search: str,
-    kind: str | None,
-    base_offset: int | None,
-    evict_original: bool,
-    **_: Any,
+    index: IndexReader,
+    targets: Sequence[int],
+    *,
+    searches: Sequence[str] = SEARCHES,
+    evict_original: bool = False,
 ) -> Table:
-    """kidx.observation.v1: a row a target and search. Where nothing can be observed, each says why."""
-    index, numbers = _open(evidence, targets, from_file, kind, base_offset)
-    if not numbers:
-        raise UsageError("nothing to observe; name targets")
+    """kidx.observation.v1: a row a target and search: predicted and observed pages, faults, microseconds.
+
+    Pages are evicted from a private copy; with `evict_original` from the file itself, which its broker then reads from
+    disk again. Where nothing can be observed, the column `why` says so. `index` is the index in `evidence`.
+    """
+    notes = torn_note(index.path, index.extent.torn_bytes, index.entries)
     if evict_original:
-        complain(f"{evidence.path}: evicting its own pages from memory; its broker will read them from disk again")
-    return Table(
-        "kidx.observation.v1", _OBSERVATION_COLUMNS, _observed(evidence, index, numbers, search, evict_original)
-    )
+        notes.add(f"{evidence.path}: its own pages were evicted from memory; its broker reads them from disk again")
+    rows = _observed(evidence, index, targets, searches, evict_original)
+    return Table("kidx.observation.v1", _OBSERVATION_COLUMNS, rows, notes=notes)
 
 
 def _observed(
-    evidence: Evidence, index: IndexReader, targets: Sequence[int], searches: str, evict_original: bool
+    evidence: Evidence, index: IndexReader, targets: Sequence[int], searches: Sequence[str], evict_original: bool
 ) -> Iterator[Sequence[Any]]:
-    index.hold()  # predictions shall not bring in what is then observed
-    asked = [(target, name) for target in targets for name in searches_of(searches)]
+    index.hold()  # predictions must not bring in what is then observed
+    asked = [(target, name) for target in targets for name in searches]
     try:
         with (original if evict_original else private_copy)(evidence) as specimen:
             for target, name in asked:

@@ -1,16 +1,17 @@
-"""The rows of `kidx trace --simulate`: what a workload's look-ups cost when memory is short."""
+"""What a workload's look-ups cost when memory is short, as rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kidx.cli.options import lines_of
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
+from kidx.lookup.search import STANDARD, WARM
 from kidx.lookup.simulation import LookUps, simulate
 from kidx.lookup.workload import Workload, parse_workload
 from kidx.pages.cache import page_cache
+from kidx.pages.geometry import PAGE_BYTES
 from kidx.tables.table import INT, TEXT, TREE, Column, Table
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _COLUMNS = (
     Column("faults_by_index_page", TREE),
 )
 _FILL_PARTS = 8  # of the index's last page, by how full it is
-DEFAULT = """
+_DEFAULT = """
 partitions 8
 start 6000
 seconds 600
@@ -48,29 +49,34 @@ reader batch-job members 1 rate 5 lag 5000 read-pages 16
 """
 
 
+def default_workload() -> Workload:
+    """A follower, a consumer and a batch job that read eight partitions for ten minutes."""
+    return parse_workload(_DEFAULT.splitlines(), "the default workload")
+
+
 def simulation_table(
-    workload_file: str | None,
+    workload: Workload,
+    *,
     cache_bytes: int,
-    policy: str,
-    warm_bytes: Sequence[int],
-    away: Sequence[str],
-    page_size: int,
-    search: str,
-    **_: Any,
+    policy: str = "lru",
+    warm_bytes: Sequence[int] = (WARM_SECTION_BYTES,),
+    away: Sequence[str] = (),
+    page_bytes: int = PAGE_BYTES,
+    searches: Sequence[str] = (STANDARD, WARM),
 ) -> Table:
-    """kidx.simulation.v1: a row a search (the standard one, and warm-section search of each length) and reader."""
-    if workload_file is None:
-        workload = parse_workload(DEFAULT.splitlines(), "the workload that kidx brings")
-    else:
-        workload = parse_workload(lines_of(workload_file), workload_file)
+    """kidx.simulation.v1: a row a search and reader; warm-section search for each length in `warm_bytes`.
+
+    `policy` is that of the page cache, `lru` or `two-list`; readers named in `away` read elsewhere. Raises UsageError
+    for a reader that the workload does not have.
+    """
     names = [reader.name for reader in workload.readers]
     for name in away:
         if name not in names:
             raise UsageError(f"--away {name}: the workload has no such reader; it has {', '.join(names)}")
     gone = frozenset(i for i, name in enumerate(names) if name in away)
-    lengths: list[int | None] = [None] if search in ("standard", "both") else []
-    lengths += list(warm_bytes or [WARM_SECTION_BYTES]) if search in ("warm", "both") else []
-    rows = _rows(workload, lengths, policy, cache_bytes, page_size, gone)
+    lengths: list[int | None] = [None] if STANDARD in searches else []
+    lengths += warm_bytes if WARM in searches else []
+    rows = _rows(workload, lengths, policy, cache_bytes, page_bytes, gone)
     return Table("kidx.simulation.v1", _COLUMNS, rows)
 
 

@@ -1,18 +1,16 @@
-"""The rows of kidx stat."""
+"""Measures of index files as rows: entries, room, what they span, how dense they are."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kidx.cli import complain, exit_status
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import must_exist, open_evidence
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of, index_format_of, parse_file_name
 from kidx.lookup.measures import measure
-from kidx.tables.inputs import Input, inputs_of
-from kidx.tables.table import TEXT, TIMESTAMP, Column, Table
+from kidx.tables.input_files import InputFile, input_files
+from kidx.tables.table import TEXT, TIMESTAMP, Column, Notes, Table
 
 _COLUMNS = (
     Column("file", TEXT),
@@ -40,54 +38,54 @@ _COLUMNS = (
 FIELDS = tuple(c.name for c in _COLUMNS)
 
 
-class Stat:
-    """A run over paths. `single` says that one index was named; `status` is the exit status once the rows are read."""
+def stat_table(
+    paths: Sequence[str],
+    *,
+    kind: str | None = None,
+    base_offset: int | None = None,
+    sort: str | None = None,
+    reverse: bool = False,
+) -> Table:
+    """kidx.stat.v1: a row an index file, in order of paths, or sorted by one of FIELDS (absent values last).
 
-    def __init__(
-        self, paths: Sequence[str], *, kind: str | None, base_offset: int | None, sort: str | None, reverse: bool
-    ) -> None:
-        self._paths, self._kind, self._base_offset, self._sort, self._reverse = paths, kind, base_offset, sort, reverse
-        self.single = len(paths) == 1 and not os.path.isdir(paths[0])
-        self.status = exit_status.CLEAN
+    Paths are index files, or directories, below which every index is measured. `kind` and `base_offset` are needed
+    where names do not tell them. What cannot be read becomes a note.
+    """
+    notes = Notes()
+    rows: Iterator[Sequence[Any]] | list[Sequence[Any]] = _rows(paths, kind, base_offset, notes)
+    if sort is not None:
+        column = FIELDS.index(sort)
+        everything = list(rows)
+        present = [row for row in everything if row[column] is not None]
+        rows = sorted(present, key=lambda row: row[column], reverse=reverse)
+        rows += [row for row in everything if row[column] is None]
+    return Table("kidx.stat.v1", _COLUMNS, rows, notes=notes)
 
-    def table(self) -> Table:
-        """kidx.stat.v1: a row an index file, in order of paths, or sorted (absent values last)."""
-        rows: Iterator[Sequence[Any]] | list[Sequence[Any]] = self._rows()
-        if self._sort is not None:
-            column = FIELDS.index(self._sort)
-            everything = list(rows)
-            there = [row for row in everything if row[column] is not None]
-            rows = sorted(there, key=lambda row: row[column], reverse=self._reverse)
-            rows += [row for row in everything if row[column] is None]
-        return Table("kidx.stat.v1", _COLUMNS, rows)
 
-    def _rows(self) -> Iterator[Sequence[Any]]:
-        for path in self._paths:
+def _rows(paths: Sequence[str], kind: str | None, base_offset: int | None, notes: Notes) -> Iterator[Sequence[Any]]:
+    for path in paths:
+        try:
+            files = list(input_files([path], kind, INDEX_OF_KIND))
+        except KidxError as e:
+            notes.add(str(e), e.exit_status)
+            continue
+        for file in files:
             try:
-                files = list(inputs_of([path], self._kind, INDEX_OF_KIND))
+                if isinstance(file, CannotRead):
+                    raise file
+                yield _row(file, base_offset)
             except KidxError as e:
-                self._complain(e)
-                continue
-            for file in files:
-                try:
-                    if isinstance(file, CannotRead):
-                        raise file
-                    yield self._row(file)
-                except KidxError as e:
-                    self._complain(e)
+                notes.add(str(e), e.exit_status)
 
-    def _complain(self, e: KidxError) -> None:
-        complain(str(e))
-        self.status = max(self.status, e.exit_status)
 
-    def _row(self, file: Input) -> Sequence[Any]:
-        must_exist(file.path)
-        index_format = index_format_of(file.path, file.kind or None)
-        with open_evidence(file.path) as evidence:
-            if index_format.relative:
-                base_offset: int | None = base_offset_of(file.path, self._base_offset)
-            else:
-                name = parse_file_name(file.path)
-                base_offset = name.base_offset if name and self._base_offset is None else self._base_offset
-            kind, base_offset, *numbers = measure(evidence, index_format, base_offset)
-        return (file.path, kind, base_offset, *(round(n, 2) if isinstance(n, float) else n for n in numbers))
+def _row(file: InputFile, given: int | None) -> Sequence[Any]:
+    must_exist(file.path)
+    index_format = index_format_of(file.path, file.kind or None)
+    with open_evidence(file.path) as evidence:
+        if index_format.relative:
+            base_offset: int | None = base_offset_of(file.path, given)
+        else:
+            name = parse_file_name(file.path)
+            base_offset = name.base_offset if name and given is None else given
+        kind, base_offset, *numbers = measure(evidence, index_format, base_offset)
+    return (file.path, kind, base_offset, *(round(n, 2) if isinstance(n, float) else n for n in numbers))

@@ -1,4 +1,4 @@
-"""The rows of kidx state."""
+"""What the records of Kafka's own topics add up to, as rows: the facts at a moment, the differences between two."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from kidx.errors import UsageError
 from kidx.state.facts import Fact, identity, order
 from kidx.state.replay import Moment, State
-from kidx.tables.table import TEXT, TIMESTAMP, TREE, Column, Table
-from kidx.tables.targets import timestamp_ms
+from kidx.tables.table import TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
+from kidx.text.arguments import timestamp_ms, whole_number
 
 _FACT_COLUMNS = (
     Column("kind", TEXT),
@@ -30,8 +30,8 @@ _DIFFERENCE_COLUMNS = (
 _OFFSET_DIGITS = 12  # a bare number this long is epoch milliseconds, not an offset
 
 
-def moment_of(text: str | None) -> Moment:
-    """An offset, or a time (ISO 8601, or `time:` and epoch milliseconds). Raises UsageError."""
+def parse_moment(text: str | None) -> Moment:
+    """A moment from an offset or a time (ISO 8601, or `time:` and epoch ms); None: the log's end. Raises UsageError."""
     if text is None:
         return Moment()
     if text.startswith("time:"):
@@ -40,27 +40,37 @@ def moment_of(text: str | None) -> Moment:
     if digits.isascii() and digits.isdigit():
         if digits == text and len(digits) > _OFFSET_DIGITS:
             raise UsageError(f"{text}: an offset or a time? say offset:{text} or time:{text}")
-        return Moment(offset=int(digits))
+        return Moment(offset=whole_number(digits, "an offset"))
     try:
         return Moment(timestamp_ms=timestamp_ms(text))
     except UsageError:
         raise UsageError(
-            f"{text!r} is no moment: an offset, or an ISO 8601 time (2026-01-31T12:00:00Z), is wanted"
+            f"{text!r} is not a moment: give an offset or an ISO 8601 time (2026-01-31T12:00:00Z)"
         ) from None
 
 
-def fact_table(path: str, state: State, kinds: Sequence[str]) -> Table:
-    """kidx.state.v1: a row a fact."""
+def fact_table(path: str, state: State, kinds: Sequence[str] = ()) -> Table:
+    """kidx.state.v1: a row a fact of a state, of `kinds` or of all. `path` is the partition's directory."""
     facts = _wanted(state.facts.sorted(), kinds)
     summary = {"partition": path, "records": state.records, "facts": len(facts), "problems": state.problems}
-    return Table("kidx.state.v1", _FACT_COLUMNS, facts, summary)
+    return Table("kidx.state.v1", _FACT_COLUMNS, facts, summary, notes=_notes(state))
 
 
-def difference_table(path: str, before: State, after: State, kinds: Sequence[str]) -> Table:
-    """kidx.state_difference.v1: a row a fact that came, went or changed; its offset is the record's that did it."""
+def difference_table(path: str, before: State, after: State, kinds: Sequence[str] = ()) -> Table:
+    """kidx.state_difference.v1: a row a fact that was added, removed or changed between two states.
+
+    Its offset and timestamp are those of the record that did it, absent where the fact was removed.
+    """
     rows = list(_differences(_wanted(before.facts.sorted(), kinds), _wanted(after.facts.sorted(), kinds)))
     summary = {"partition": path, "records": after.records, "differences": len(rows), "problems": after.problems}
-    return Table("kidx.state_difference.v1", _DIFFERENCE_COLUMNS, rows, summary)
+    return Table("kidx.state_difference.v1", _DIFFERENCE_COLUMNS, rows, summary, notes=_notes(before, after))
+
+
+def _notes(*states: State) -> Notes:
+    notes = Notes()
+    for problem in dict.fromkeys(problem for state in states for problem in state.problems):
+        notes.add(problem, UNREADABLE)
+    return notes
 
 
 def _wanted(facts: list[Fact], kinds: Sequence[str]) -> list[Fact]:

@@ -1,17 +1,16 @@
-"""Producer snapshots and the text files beside logs, as tables."""
+"""Producer snapshots, checkpoints and properties files as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kidx.errors import KidxError, WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats import checkpoints
-from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, parse_snapshot
-from kidx.tables.conditions import conditions_of, ends_of
-from kidx.tables.selection import Selection
-from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Table
+from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, ProducerSnapshot, parse_snapshot
+from kidx.tables.selection import EVERYTHING, Selection, conditions_of
+from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 _PRODUCER_COLUMNS = (
     "producer_id",
@@ -26,18 +25,25 @@ _PRODUCER_COLUMNS = (
 
 
 def producer_table(
-    evidence: Evidence, wanted: Selection, *, hexed: bool, constants: dict[str, str]
-) -> tuple[Table, list[str]]:
-    """A producer snapshot's entries, and what is wrong with it. Raises WrongFormat."""
+    evidence: Evidence,
+    wanted: Selection = EVERYTHING,
+    *,
+    hexed: bool = False,
+    constants: Mapping[str, str] | None = None,
+) -> Table:
+    """kidx.producer.v1: the wanted entries of a producer snapshot; `hexed` adds each field's bytes.
+
+    Raises WrongFormat, UsageError for a bound that fits no column.
+    """
     data = evidence.read_all()
     try:
         snapshot = parse_snapshot(data)
     except WrongFormat as e:
         raise WrongFormat(f"{evidence.path}: {e}") from None
     columns = [Column(n, TIMESTAMP if n == "timestamp" else INT) for n in _PRODUCER_COLUMNS]
-    conditions = conditions_of(wanted, _PRODUCER_COLUMNS, {}, "producer_id", evidence.path)
+    conditions = conditions_of(wanted, _PRODUCER_COLUMNS, "producer_id", evidence.path)
     numbered = enumerate(tuple(getattr(p, n) for n in _PRODUCER_COLUMNS) for p in snapshot.producers)
-    kept = ends_of(((i, row) for i, row in numbered if all(c.holds(row) for c in conditions)), wanted)
+    kept = wanted.ends_of((i, row) for i, row in numbered if all(c.holds(row) for c in conditions))
     rows: Any = (row for _, row in kept)
     if hexed:
         spans = [PRODUCER_ENTRY.field_span(f.name) for f in PRODUCER_ENTRY.fields]
@@ -45,13 +51,6 @@ def producer_table(
         columns = [Column("byte_start", INT, "bytes"), *hex_columns, *columns]
         starts = ((HEADER_BYTES + i * PRODUCER_ENTRY.size, row) for i, row in kept)
         rows = ((at, *(data[at + a : at + b].hex(" ") for a, b in spans), *row) for at, row in starts)
-    said = []
-    if not snapshot.crc_ok:
-        said.append(f"its CRC ({snapshot.crc}) does not hold: a broker throws this snapshot away")
-    if snapshot.entry_count != len(snapshot.producers):
-        said.append(f"it announces {snapshot.entry_count} entries and holds {len(snapshot.producers)}")
-    if snapshot.extra_bytes:
-        said.append(f"{snapshot.extra_bytes} bytes follow its last whole entry")
     summary = {
         "version": snapshot.version,
         "crc": snapshot.crc,
@@ -60,7 +59,24 @@ def producer_table(
         "entries": len(snapshot.producers),
         "extra_bytes": snapshot.extra_bytes,
     }
-    return Table(PRODUCER_ENTRY.schema, columns, rows, summary, constants=constants), said
+    notes = _notes(evidence.path, _snapshot_problems(snapshot))
+    return Table(PRODUCER_ENTRY.schema, columns, rows, summary, constants=constants, notes=notes)
+
+
+def _snapshot_problems(snapshot: ProducerSnapshot) -> Iterator[str]:
+    if not snapshot.crc_ok:
+        yield f"its CRC ({snapshot.crc}) does not hold: a broker throws this snapshot away"
+    if snapshot.entry_count != len(snapshot.producers):
+        yield f"it announces {snapshot.entry_count} entries and holds {len(snapshot.producers)}"
+    if snapshot.extra_bytes:
+        yield f"{snapshot.extra_bytes} bytes follow its last whole entry"
+
+
+def _notes(path: str, problems: Iterable[str]) -> Notes:
+    notes = Notes()
+    for problem in problems:
+        notes.add(f"{path}: {problem}", in_summary=True)
+    return notes
 
 
 def _offsets(data: bytes) -> tuple[list[Any], list[checkpoints.Problem]]:
@@ -98,8 +114,14 @@ _TEXT_FILES: dict[str, tuple[str, tuple[Column, ...], str, Callable[[bytes], Any
 TEXT_KINDS = tuple(_TEXT_FILES)
 
 
-def text_table(evidence: Evidence, kind: str, wanted: Selection, constants: dict[str, str]) -> tuple[Table, list[str]]:
-    """A checkpoint's or properties file's lines, and what is wrong with it. Raises WrongFormat, UsageError."""
+def text_table(
+    evidence: Evidence, kind: str, wanted: Selection = EVERYTHING, *, constants: Mapping[str, str] | None = None
+) -> Table:
+    """The wanted lines of a checkpoint or properties file, `kind` being one of TEXT_KINDS.
+
+    kidx.leader_epoch.v1, kidx.partition_offset.v1 or kidx.property.v1. Raises WrongFormat, UsageError for a bound that
+    fits no column.
+    """
     schema, columns, natural, parse = _TEXT_FILES[kind]
     rows: Sequence[Sequence[Any]]
     try:
@@ -108,8 +130,9 @@ def text_table(evidence: Evidence, kind: str, wanted: Selection, constants: dict
         raise WrongFormat(f"{evidence.path}: {e}") from None
     numbers = tuple(c.name for c in columns if c.kind == INT)
     names = tuple(c.name for c in columns)
-    found = conditions_of(wanted, numbers, {}, natural, evidence.path)
+    found = conditions_of(wanted, numbers, natural, evidence.path)
     conditions = [c._replace(column=names.index(numbers[c.column])) for c in found]
-    kept = ends_of((row for row in rows if all(c.holds(row) for c in conditions)), wanted)
+    kept = wanted.ends_of(row for row in rows if all(c.holds(row) for c in conditions))
     said = [f"line {p.line}: {p.why}" if p.line else p.why for p in problems]
-    return Table(schema, columns, kept, {"lines": len(rows), "problems": said}, constants=constants), said
+    summary = {"lines": len(rows), "problems": said}
+    return Table(schema, columns, kept, summary, constants=constants, notes=_notes(evidence.path, said))

@@ -1,17 +1,22 @@
-"""What a command returns: a schema's name, typed columns, and rows.
+"""What a command returns: a schema's name, typed columns, rows, notes, and the exit status that follows from them.
 
-Renderers know column types only. Absent is None, which every format shows as such (null, an empty cell, a dash).
+Renderers know column types only. An absent value is None; every format has its own sign for it (null, an empty cell, a
+dash).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kidx.errors import CannotRead
 
 if TYPE_CHECKING:
     from kidx.text.integer_text import Integers, Maybe
 
 INT, TEXT, BOOL, BYTES, TREE, TIMESTAMP = "int", "text", "bool", "bytes", "tree", "timestamp"
+# The exit statuses that a table can imply; kidx/cli/exit_status.py says what they mean to a user.
+CLEAN, FINDINGS, UNREADABLE = 0, 1, CannotRead.exit_status
 
 
 class Column:
@@ -27,12 +32,47 @@ class Column:
         self.name, self.kind, self.unit, self.choices = name, kind, unit, choices
 
 
-class Table:
-    """Rows, each a sequence in the order of `columns`. `rows` may be a generator; it is read once.
+class Note(NamedTuple):
+    """A sentence about the data, for stderr. `in_summary` says that the table's summary holds the same fact."""
 
-    `summary`, filled by the time the rows are through, goes into json's envelope, and into jsonl as a last line where
-    it has a "schema" of its own. `constants` are values that every row has (`file`): they stand first in json, jsonl
-    and csv, and not in text, whose reader knows them.
+    text: str
+    status: int = CLEAN
+    in_summary: bool = False
+
+
+class Notes:
+    """The notes of a table, in order. Of very many only the first `LIMIT` are kept, and the last one counts the others.
+
+    `status` is the largest of all of them, CLEAN where there are none.
+    """
+
+    LIMIT = 10_000
+
+    def __init__(self) -> None:
+        self._kept: list[Note] = []
+        self._left_out = 0
+        self.status = CLEAN
+
+    def add(self, text: str, status: int = CLEAN, *, in_summary: bool = False) -> None:
+        """Append a note."""
+        self.status = max(self.status, status)
+        if len(self._kept) < self.LIMIT:
+            self._kept.append(Note(text, status, in_summary))
+        else:
+            self._left_out += 1
+
+    def __iter__(self) -> Iterator[Note]:
+        yield from self._kept
+        if self._left_out:
+            yield Note(f"{self._left_out} more such messages are left out")
+
+
+class Table:
+    """Rows, each a sequence in the order of `columns`. `rows` may be a generator; it can be read once.
+
+    `constants` are values that every row shares (`file`): they come first in json, jsonl and csv, and are left out of
+    text. Three things are complete once the rows have been read: `summary`, which goes into json's envelope, and into
+    jsonl as a last line if it has a "schema" of its own; `notes`, which go to stderr; and `status`.
     """
 
     def __init__(
@@ -43,38 +83,44 @@ class Table:
         summary: Mapping[str, Any] | None = None,
         *,
         constants: Mapping[str, str] | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self.schema, self.columns, self.rows, self.summary = schema, columns, rows, summary
         self.constants: Mapping[str, str] = constants or {}
+        self.notes = notes or Notes()
+
+    @property
+    def status(self) -> int:
+        """The exit status that the table implies, once its rows have been read."""
+        return self.notes.status
 
 
 class ArrayTable(Table):
-    """A table of numbers, made for files of a million rows: its renderers never make a Python object of a number.
+    """A table of numbers for files of a million rows: its renderers never make a Python object of a number.
 
-    `batches` yields tuples of equally long int64 arrays (or Maybe, where some are absent), one a column: INT and
-    TIMESTAMP, BOOL (0 or 1), or TEXT that chooses from its column's `choices`. A small file may give `rows` of integers
-    instead, and is then printed without numpy. `widest` is a row whose cells must fit text's columns (an index's last
-    entry), beside those of the first batch.
+    `batches` yields tuples of equally long int64 arrays, shape (n,) (or Maybe, where some values are absent), one a
+    column: INT and TIMESTAMP, BOOL (0 or 1), or TEXT as an index into the column's `choices`. `widest` is a row whose
+    cells must fit text's columns (an index's last entry), as the rows of the first batch must.
     """
 
     def __init__(
         self,
         schema: str,
         columns: Sequence[Column],
-        batches: Iterable[tuple[Integers | Maybe, ...]] | None = None,
+        batches: Iterable[tuple[Integers | Maybe, ...]],
         summary: Mapping[str, Any] | None = None,
         *,
-        rows: Iterable[Sequence[int]] | None = None,
         widest: Sequence[int] = (),
         constants: Mapping[str, str] | None = None,
+        notes: Notes | None = None,
     ) -> None:
-        super().__init__(schema, columns, self._as_rows() if rows is None else rows, summary, constants=constants)
+        super().__init__(schema, columns, self._as_rows(), summary, constants=constants, notes=notes)
         self.batches, self.widest = batches, widest
 
-    def _as_rows(self) -> Iterable[Sequence[Any]]:
+    def _as_rows(self) -> Iterator[Sequence[Any]]:
         from kidx.text.integer_text import python_values
 
-        for arrays in self.batches or ():
+        for arrays in self.batches:
             cells = [_as_cells(c, python_values(a)) for c, a in zip(self.columns, arrays, strict=True)]
             yield from zip(*cells, strict=True)
 

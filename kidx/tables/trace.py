@@ -1,4 +1,4 @@
-"""The rows of kidx trace."""
+"""Which pages look-ups in an index touch, as rows: single look-ups, a workload's, and an index that grows by a page."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
-from kidx.formats.indexes import TIME_INDEX
-from kidx.logdir.names import index_format_of
+from kidx.formats.indexes import IndexFormat
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot
 from kidx.lookup.touches import REPLAY, growth, touches_of, way_of, workload_targets
-from kidx.tables.index_lookups import searched_index
+from kidx.pages.geometry import PAGE_BYTES
+from kidx.tables.index_lookups import torn_note
 from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
-from kidx.tables.targets import read_targets, timestamp_ms, whole_number
 
+SEARCHES = (STANDARD, WARM)
 _TRACE_COLUMNS = (
     Column("file", TEXT),
     Column("search", TEXT),
@@ -45,57 +45,48 @@ _GROWTH_COLUMNS = (
 
 
 def trace_table(
-    evidence: Evidence,
-    targets: Sequence[str],
-    from_file: str | None,
-    workload: str | None,
-    seed: int,
-    search: str,
-    page_size: int,
-    kind: str | None,
-    base_offset: int | None,
-    **_: Any,
+    index: IndexReader,
+    targets: Sequence[int] = (),
+    *,
+    workload: str | None = None,
+    seed: int = 1,
+    searches: Sequence[str] = SEARCHES,
+    page_bytes: int = PAGE_BYTES,
 ) -> Table:
-    """kidx.trace.v1: a row a target and search, or a row a search for a workload."""
-    index_format = index_format_of(evidence.path, kind)
-    index = searched_index(evidence, index_format, base_offset)
-    given = read_targets(targets, from_file, timestamp_ms if index_format is TIME_INDEX else whole_number)
-    if workload == REPLAY and from_file is None and "-" not in targets:
-        raise UsageError("--workload replay takes its targets from --from-file FILE, or `-` for standard input")
-    if workload is None and not given:
-        raise UsageError("nothing to trace; name targets, or a --workload")
-    if workload not in (None, REPLAY) and given:
-        raise UsageError(f"--workload {workload} makes its own targets; --workload replay takes yours")
-    if workload is not None:
-        given = given if workload == REPLAY else workload_targets(index, workload, seed)
-        return Table("kidx.trace.v1", _TRACE_COLUMNS, _workload_rows(index, workload, given, search, page_size))
-    return Table("kidx.trace.v1", _TRACE_COLUMNS, _target_rows(index, given, search, page_size))
+    """kidx.trace.v1: a row a target and search; of a workload a row a search for all its targets.
+
+    `workload` is `replay` (of the targets), or one of `tail`, `uniform` (from `seed`) and `all`, which make their own
+    targets. The index must stay open until the rows have been read.
+    """
+    notes = torn_note(index.path, index.extent.torn_bytes, index.entries)
+    if workload is None:
+        rows = _target_rows(index, targets, searches, page_bytes)
+    else:
+        asked = targets if workload == REPLAY else workload_targets(index, workload, seed)
+        rows = _workload_rows(index, workload, asked, searches, page_bytes)
+    return Table("kidx.trace.v1", _TRACE_COLUMNS, rows, notes=notes)
 
 
-def _target_rows(index: IndexReader, targets: Sequence[int], search: str, page_bytes: int) -> Iterator[Sequence[Any]]:
+def _target_rows(
+    index: IndexReader, targets: Sequence[int], searches: Sequence[str], page_bytes: int
+) -> Iterator[Sequence[Any]]:
     shape = _shape(index, page_bytes)
     for target in targets:
-        for kind in searches_of(search):
+        for kind in searches:
             way = way_of(index, target, kind, page_bytes)
             touches = [{"page": page, "lookups": 1} for page in way.pages]
             yield (index.path, kind, None, target, way.slot, 1, way.probes, way.pages, touches, *shape)
 
 
 def _workload_rows(
-    index: IndexReader, workload: str, targets: Sequence[int], search: str, page_bytes: int
+    index: IndexReader, workload: str, targets: Sequence[int], searches: Sequence[str], page_bytes: int
 ) -> Iterator[Sequence[Any]]:
     shape = _shape(index, page_bytes)
-    for kind in searches_of(search):
+    for kind in searches:
         touched = sorted(touches_of(index, targets, kind, page_bytes).items())
         touches = [{"page": page, "lookups": lookups} for page, lookups in touched]
         pages = [page for page, _ in touched]
         yield (index.path, kind, workload, None, None, len(targets), None, pages, touches, *shape)
-
-
-def searches_of(search: str) -> Sequence[str]:
-    """The searches that --search names."""
-    """The searches that --search names, older one first."""
-    return (STANDARD, WARM) if search == "both" else (search,)
 
 
 def _shape(index: IndexReader, page_bytes: int) -> tuple[int, int, int, int]:
@@ -106,38 +97,51 @@ def _shape(index: IndexReader, page_bytes: int) -> tuple[int, int, int, int]:
 
 
 def growth_table(
-    evidence: Evidence | None,
-    pages: int | None,
-    entry_size: int | None,
-    search: str,
-    page_size: int,
-    kind: str | None,
-    **_: Any,
+    pages: int = 13,
+    entry_bytes: int = 8,
+    *,
+    searches: Sequence[str] = SEARCHES,
+    page_bytes: int = PAGE_BYTES,
 ) -> Table:
-    """kidx.trace_growth.v1: a row a search before (`pages` full pages) and after one more has filled."""
-    if evidence is not None:
-        index_format = index_format_of(evidence.path, kind)
-        entry_size = entry_size or index_format.size
-        if pages is None:
-            full = IndexReader(evidence, index_format, 0).entries * index_format.size // page_size
-            pages = max(1, full - 1)
-    before, width = pages or 13, entry_size or 8
-    if page_size < width:
-        raise UsageError(f"--page-size {page_size}: a page must hold at least one entry of {width} bytes")
+    """kidx.trace_growth.v1: two rows a search, for an index of `pages` full pages and for one of a page more.
+
+    Raises UsageError where a page is smaller than an entry.
+    """
+    if page_bytes < entry_bytes:
+        raise UsageError(f"--page-size {page_bytes}: a page must hold at least one entry of {entry_bytes} bytes")
     rows = [
         (
             name,
-            width,
-            page_size,
+            entry_bytes,
+            page_bytes,
             grown.pages,
             grown.entries,
             grown.warm_from_page,
             grown.needs,
             grown.new,
-            count > before,
+            count > pages,
         )
-        for name in searches_of(search)
-        for count in (before, before + 1)
-        for grown in (growth(count, width, name, page_size),)
+        for name in searches
+        for count in (pages, pages + 1)
+        for grown in (growth(count, entry_bytes, name, page_bytes),)
     ]
     return Table("kidx.trace_growth.v1", _GROWTH_COLUMNS, rows)
+
+
+def growth_table_of(
+    evidence: Evidence,
+    index_format: IndexFormat,
+    pages: int | None = None,
+    entry_bytes: int | None = None,
+    *,
+    searches: Sequence[str] = SEARCHES,
+    page_bytes: int = PAGE_BYTES,
+) -> Table:
+    """growth_table for an index file: by default of its entries' size, and up to the full pages that it has now.
+
+    Raises WrongFormat for an index without a search, where `pages` is not given.
+    """
+    if pages is None:
+        full = IndexReader(evidence, index_format, 0).entries * index_format.size // page_bytes
+        pages = max(1, full - 1)
+    return growth_table(pages, entry_bytes or index_format.size, searches=searches, page_bytes=page_bytes)

@@ -53,6 +53,10 @@ class Maybe(NamedTuple):
     values: Integers
     present: npt.NDArray[np.bool_]
 
+    def copy(self) -> Maybe:
+        """Values and presence in memory of their own."""
+        return Maybe(self.values.copy(), self.present.copy())
+
     def part(self, rows: Any) -> Maybe:
         """These rows (a slice, or row numbers) of it."""
         return Maybe(self.values[rows], self.present[rows])

@@ -40,6 +40,13 @@ def grave(checked: Checked) -> list[Finding]:
     return [f for f in checked.findings if f.severity != NOTE]
 
 
+def placed(finding: Finding) -> tuple[object, ...]:
+    """A finding's rule, slot, byte range, expected and found values."""
+    return (
+        finding.rule, finding.slot, finding.byte_start, finding.byte_end, finding.expected, finding.found
+    )  # fmt: skip
+
+
 def rules(findings: list[Finding]) -> set[str]:
     """The codes found."""
     return {f.rule for f in findings}

@@ -141,7 +141,7 @@ def test_the_command() -> None:
 @pytest.mark.parametrize(
     ("args", "status", "said"),
     [
-        ([], 2, "say --plan"),
+        ([], 2, "add --plan"),
         (["--plan", "--digest", "CRC"], 2, "the cleaner's digests"),
         (["--plan", "--dedupe-buffer", "5"], 2, "one entry takes 24"),
         (["--plan", "--load-factor", "0"], 2, "load-factor"),

@@ -12,7 +12,7 @@ import pytest
 from tests.state.building import TIME, Log, commit, metadata
 from tests.support import FIXTURES, kidx, kidx_here
 
-OWN = sorted(p for p in FIXTURES.glob("kafka-*/*/__*-[0-9]*") if p.is_dir() and "answers" not in p.parts)
+OWN = sorted(p for p in FIXTURES.glob("kafka-*/*/__*-[0-9]*") if p.is_dir())
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_observed_pages_are_the_predicted(on_disk: Path, source: Path) -> None:
 def test_evicting_the_original_is_said_loudly_and_seen_in_its_residency(on_disk: Path) -> None:
     copy = on_disk / INDEX.name
     ran = kidx("trace", copy, 7168, "--observe", "--evict-original", "--search", "warm")
-    assert b"evicting its own pages" in ran.err
+    assert b"its own pages were evicted" in ran.err
     assert b"1 of 1 observed as predicted" in ran.out
     (row,) = kidx("trace", copy, "--resident", "--format", "jsonl").rows
     assert (row["pages"], row["resident"]) == (14, [11, 12, 13])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.damage import swap_entries
-from tests.support import KAFKA_SETS, kidx
+from tests.support import KAFKA_SETS, answer_files, kidx
 from tests.surgery.support import INDEX, listing, running_broker
 
 PLAIN = KAFKA_SETS[0] / "clean" / "plain-0"
@@ -90,9 +90,12 @@ def test_rebuild_of_a_log_dir_apart(partition: Path, tmp_path: Path) -> None:
     )
     assert ran.status == 0
     assert listing(partition.parent) == before
-    expected = KAFKA_SETS[0] / "answers" / "recovered" / "clean" / "512" / "plain-0"
+    below = "recovered/clean/512/"
+    expected = {
+        p.removeprefix(below): d for p, d in answer_files(KAFKA_SETS[0]).items() if p.startswith(f"{below}plain-0")
+    }
     made = listing(tmp_path / "fixed")
-    assert made == {f"plain-0/{f.name}": f.read_bytes() for f in expected.iterdir() if "index" in f.name}
+    assert made == {path: data for path, data in expected.items() if "index" in path}
     assert sorted(row["file"] for row in ran.rows) == sorted(str(tmp_path / "fixed" / name) for name in made)
 
 

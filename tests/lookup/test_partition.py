@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from kidx.errors import CannotRead, UsageError
+from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from kidx.logdir.tree import Partition
-from kidx.lookup.partition import READ_COMMITTED, SPECIAL, PartitionReader
-from kidx.lookup.transactions import open_transactions
-from tests.building import message
+from kidx.lookup.partition import READ_COMMITTED, READ_UNCOMMITTED, SPECIAL, PartitionReader
+from kidx.lookup.segment import SegmentReader
+from kidx.lookup.transactions import batches_since, open_transactions
+from tests.building import batch, message, record
 from tests.damage import flip_byte
 from tests.support import KAFKA_SETS
 
@@ -74,6 +76,126 @@ def test_what_list_offsets_is_asked_with_negative_numbers(kafka: Path) -> None:
         partition.list_offsets(-7)
     with pytest.raises(UsageError, match="--start"):
         partition.list_offsets(-2, start=3)
+
+
+def test_the_ends_are_answered_without_reading_a_segment() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "trimmed-0")))
+    end, start = partition.list_offsets(SPECIAL["latest"]), partition.list_offsets(SPECIAL["earliest"])
+    assert end == (None, (0, -1, partition.end_offset, 0), 0, None)
+    assert start == (None, (0, -1, 120, 0), 0, None)
+
+
+def test_without_checkpoints_the_log_says_where_it_begins_and_ends_and_no_epoch_is_known(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(KAFKA_SETS[0] / "clean" / "trimmed-0", tmp_path / "trimmed-0"))
+    (copy / "leader-epoch-checkpoint").unlink()
+    partition = PartitionReader(Partition(str(copy)))
+    assert (partition.start_offset, partition.high_watermark) == (90, partition.end_offset)
+    assert partition.list_offsets(SPECIAL["latest"]).found == (0, -1, partition.end_offset, None)
+    assert partition.list_offsets(SPECIAL["earliest"]).found == (0, -1, 90, None)
+
+
+def test_the_epoch_of_an_offset_is_the_newest_that_began_by_then(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(KAFKA_SETS[0] / "clean" / "trimmed-0", tmp_path / "trimmed-0"))
+    for first, epoch in ((90, 5), (91, 3)):
+        (copy / "leader-epoch-checkpoint").write_text(f"0\n3\n3 0\n5 {first}\n7 100\n")
+        partition = PartitionReader(Partition(str(copy)))
+        assert partition.list_offsets(SPECIAL["earliest"]).found == (0, -1, 90, epoch)
+        assert partition.list_offsets(SPECIAL["latest"]).found == (0, -1, partition.end_offset, 7)
+
+
+def test_a_checkpoint_of_the_high_watermark_holds_back_what_is_past_it(tmp_path: Path) -> None:
+    """A high watermark past the log's end is cut to it; a record at it is withheld, the one before it is not."""
+    copy = Path(shutil.copytree(KAFKA_SETS[0] / "clean" / "plain-0", tmp_path / "plain-0"))
+    end = PartitionReader(Partition(str(copy))).end_offset
+    for checkpointed, wanted in ((end + 5, end), (100, 100)):
+        (tmp_path / "replication-offset-checkpoint").write_text(f"0\n2\nplain 1 7\nplain 0 {checkpointed}\n")
+        assert PartitionReader(Partition(str(copy))).high_watermark == wanted
+    partition = PartitionReader(Partition(str(copy)))
+    assert partition.fetch_end(None) == partition.fetch_end(READ_COMMITTED) == 100
+    segment = partition.segment_for(99)
+    with SegmentReader(segment) as reader:
+        batch = reader.translate_offset(99).batch
+        assert batch is not None
+    assert partition.visible(segment, batch, 99, READ_UNCOMMITTED)
+    assert not partition.visible(segment, batch, 100, READ_UNCOMMITTED)
+    latest = partition.list_offsets(SPECIAL["max-timestamp"])
+    assert latest.found is None and "consumers can read up to 100" in str(latest.why)
+
+
+def test_offsets_out_of_range_are_those_before_the_start_and_past_the_end() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "trimmed-0")))
+    start, end = partition.start_offset, partition.end_offset
+    assert partition.out_of_range(start) is None and partition.out_of_range(end) is None
+    assert f"below the log start offset {start}" in str(partition.out_of_range(start - 1))
+    assert f"past the log end offset {end}" in str(partition.out_of_range(end + 1))
+
+
+def test_an_offset_belongs_to_the_last_segment_that_begins_by_then() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "txn-0")))
+    bases = [segment.base_offset for segment in partition.segments]
+    assert len(bases) > 2
+    for base, before in zip(bases[1:], bases, strict=False):
+        assert partition.segment_for(base).base_offset == base
+        assert partition.segment_for(base - 1).base_offset == before
+    assert partition.segment_for(-1).base_offset == bases[0]
+    assert [s.base_offset for s in partition.segments_from(partition.segments[1])] == bases[1:]
+    assert [partition.active(segment) for segment in partition.segments] == [False] * (len(bases) - 1) + [True]
+
+
+def test_time_0_is_a_time_and_may_have_a_start() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "plain-0")))
+    assert partition.list_offsets(0).found[2] == 0  # type: ignore[index]
+    assert partition.list_offsets(0, start=7).found[2] == 7  # type: ignore[index]
+
+
+def test_the_largest_time_is_found_in_the_batch_that_has_it_as_its_maximum(tmp_path: Path) -> None:
+    """A record of that time in an earlier batch, whose header says otherwise, is passed over."""
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(
+        batch([record(0)], base_timestamp=500, max_timestamp=400)
+        + batch([record(0)], base_offset=1, base_timestamp=500)
+    )
+    assert PartitionReader(Partition(str(tmp_path))).list_offsets(SPECIAL["max-timestamp"]).found[2] == 1  # type: ignore[index]
+
+
+def test_the_batch_that_ends_with_the_offset_asked_for_is_among_those_since(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(batch([record(0), record(1)]) + batch([record(0)], base_offset=2))
+    for since, bases in ((1, [0, 2]), (2, [2]), (3, [])):
+        assert [b.base_offset for b in batches_since(Partition(str(tmp_path)), since)] == bases
+
+
+def test_no_time_is_so_late() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "plain-0")))
+    assert partition.list_offsets(2**60) == (None, None, 0, "no segment has a timestamp so late")
+
+
+def test_read_uncommitted_gets_aborted_records_and_nobody_gets_markers() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "txn-0")))
+    aborted = committed = markers = 0
+    for segment in partition.segments:
+        with SegmentReader(segment) as reader:
+            for batch in reader.batches_from(0):
+                sees = [
+                    partition.visible(segment, batch, batch.base_offset, i) for i in (READ_UNCOMMITTED, READ_COMMITTED)
+                ]
+                markers += batch.control and sees == [False, False]
+                aborted += sees == [True, False]
+                committed += sees == [True, True]
+                assert not (batch.control and any(sees))
+    assert aborted and committed and markers
+
+
+def test_a_transaction_that_began_at_the_first_offset_is_open(tmp_path: Path) -> None:
+    """Known from a producer snapshot alone: its batches lie before what is read."""
+    copy = Path(shutil.copytree(KAFKA_SETS[0] / "clean" / "txn-0", tmp_path / "txn-0"))
+    snapshot = max(copy.glob("*.snapshot"))
+    producer = parse_snapshot(snapshot.read_bytes()).producers[0]
+    opened = [producer._replace(producer_id=n, current_txn_first_offset=first) for n, first in ((1, 0), (2, -1))]
+    snapshot.write_bytes(snapshot_bytes(opened))
+    end = PartitionReader(Partition(str(copy))).end_offset
+    assert int(snapshot.stem) == end
+    assert open_transactions(Partition(str(copy)), end) == {1: 0}
 
 
 def test_the_largest_timestamp_of_a_partition_without_timestamps_is_none(tmp_path: Path) -> None:

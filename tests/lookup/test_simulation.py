@@ -42,6 +42,7 @@ def test_a_growing_index_needs_the_pages_that_the_tables_say() -> None:
         assert [list(dict.fromkeys(pages[rows == i].tolist())) for i in (0, 1)] == tables
 
 
+READER_LIMITS = {"members": (1, 100_000), "lag": (0, 2**28), "read-pages": (0, 1_000_000)}
 TAIL = Workload(partitions=2, start=3000, seconds=400, append=20, readers=(Reader("follower", 1, 20.0),))
 
 
@@ -85,6 +86,19 @@ def test_a_workload_file() -> None:
     assert parse_workload(text.splitlines(), "w") == Workload(
         4, 6000, 60.0, 12.5, 1, 8, (Reader("follower", 2, 10.0), Reader("batch", 1, 10.0, 4000, 16))
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("partitions", 1, 100_000), ("start", 0, 2**28), ("log-pages", 0, 1_000_000), ("entry-bytes", 1, 4096)]
+    + [(f"reader a {name}", *limits) for name, limits in READER_LIMITS.items()],
+)
+def test_the_ends_of_what_a_number_may_be(name: str, least: int, most: int) -> None:
+    for value in (least, most):
+        parse_workload([f"{name} {value}", "seconds 0.001", "append 0"], "w")
+    for value in (least - 1, most + 1):
+        with pytest.raises(UsageError, match=f"{value} is out of range"):
+            parse_workload([f"{name} {value}", "seconds 0.001", "append 0"], "w")
 
 
 @pytest.mark.parametrize(

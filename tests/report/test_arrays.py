@@ -45,16 +45,6 @@ def test_same_bytes_as_a_plain_table(form: str) -> None:
     assert printed(array_table(), form) == printed(plain, form)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "jsonl", "csv"])
-def test_rows_of_numbers_print_as_arrays_do(form: str) -> None:
-    columns = [Column("slot"), Column("offset")]
-    rows = [(i, i * 1000 - 7) for i in range(300)]
-    batches = [tuple(np.array(c) for c in zip(*rows, strict=True))]
-    by_rows = ArrayTable("kidx.test.v1", columns, rows=rows)
-    by_arrays = ArrayTable("kidx.test.v1", columns, batches)
-    assert printed(by_rows, form) == printed(by_arrays, form)
-
-
 def test_text_is_as_wide_as_the_widest_row_that_will_come() -> None:
     columns = [Column("slot"), Column("n")]
     batches = [(np.array([0]), np.array([5])), (np.array([1]), np.array([123456]))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,25 @@ from kidx.formats.producer_snapshot import ProducerState, parse_snapshot
 from kidx.formats.records import Record
 from kidx.segments.records import first_offset, read_records
 from kidx.segments.scan import scan
-from tests.support import FIXTURES
+from tests.support import FIXTURES, dump_texts
 
-DUMPS = sorted(p for p in FIXTURES.glob("kafka-*/answers/dump/**/*.txt") if b"<<threw" not in p.read_bytes())
-
-
-def dumped(answer: Path, ending: str) -> Path:
-    """The file that a recorded dump is about."""
-    root = next(p for p in answer.parents if p.name == "answers")
-    return root.parent / answer.relative_to(root / "dump").with_name(answer.name.removesuffix(ending))
+Recorded = list[tuple[bytes, Path]]  # a text and the file it is about
 
 
-def of_kind(*endings: str) -> list[tuple[Path, Path]]:
-    pairs = [(a, dumped(a, e)) for a in DUMPS for e in endings if a.name.endswith(e)]
-    return [(a, f) for a, f in pairs if f.suffix in (".log", ".checkpoint", ".snapshot")]
+def recorded(*options: str) -> Recorded:
+    return [
+        (text, file)
+        for file, asked, text in dump_texts()
+        if asked in options and file.suffix in (".log", ".checkpoint", ".snapshot") and b"<<threw" not in text
+    ]
 
 
-def by_set(pairs: list[tuple[Path, Path]]) -> list[list[tuple[Path, Path]]]:
-    names = sorted({a.relative_to(FIXTURES).parts[0] for a, _ in pairs})
-    return [[(a, f) for a, f in pairs if a.relative_to(FIXTURES).parts[0] == name] for name in names]
+def set_of(pairs: Recorded) -> str:
+    return pairs[0][1].relative_to(FIXTURES).parts[0]
+
+
+def by_set(pairs: Recorded) -> list[Recorded]:
+    return [list(group) for _, group in groupby(pairs, key=lambda pair: set_of([pair]))]
 
 
 def batch_line(batch: Batch, crc_ok: bool) -> str:
@@ -100,28 +101,24 @@ def lines_of(log: Path, deep: bool) -> Iterator[str]:
         assert windows.ending is not None and windows.ending.kind == "end"
 
 
-@pytest.mark.parametrize("pairs", by_set(of_kind(".txt")), ids=lambda pairs: pairs[0][0].relative_to(FIXTURES).parts[0])
-def test_batches_are_what_kafka_prints(pairs: list[tuple[Path, Path]]) -> None:
+@pytest.mark.parametrize("pairs", by_set(recorded("")), ids=set_of)
+def test_batches_are_what_kafka_prints(pairs: Recorded) -> None:
     seen = 0
     for answer, log in pairs:
         if log.suffix == ".snapshot":
             continue
-        wanted = [line for line in answer.read_text().splitlines() if line.startswith(("baseOffset: ", "offset: "))]
+        wanted = [line for line in answer.decode().splitlines() if line.startswith(("baseOffset: ", "offset: "))]
         assert list(lines_of(log, deep=False)) == wanted, log
         seen += len(wanted)
     assert seen
 
 
-@pytest.mark.parametrize(
-    "pairs", by_set(of_kind(".deep.txt", ".print.txt")), ids=lambda pairs: pairs[0][0].relative_to(FIXTURES).parts[0]
-)
-def test_records_are_what_kafka_prints(pairs: list[tuple[Path, Path]]) -> None:
+@pytest.mark.parametrize("pairs", by_set(recorded(".deep", ".print")), ids=set_of)
+def test_records_are_what_kafka_prints(pairs: Recorded) -> None:
     for answer, log in pairs:
         found = list(lines_of(log, deep=True))
         # with --print-data-log, a line goes on with key and payload, and these may hold line breaks
-        wanted = [
-            ln for ln in answer.read_bytes().decode().split("\n") if ln.startswith(("baseOffset: ", "offset: ", "| "))
-        ]
+        wanted = [ln for ln in answer.decode().split("\n") if ln.startswith(("baseOffset: ", "offset: ", "| "))]
         assert len(found) == len(wanted), log
         for mine, kafkas in zip(found, wanted, strict=True):
             assert kafkas.startswith(mine), log
@@ -129,13 +126,13 @@ def test_records_are_what_kafka_prints(pairs: list[tuple[Path, Path]]) -> None:
 
 def test_producer_snapshots_are_what_kafka_prints() -> None:
     seen = 0
-    for answer, path in of_kind(".txt"):
+    for answer, path in recorded(""):
         if path.suffix != ".snapshot":
             continue
         snapshot = parse_snapshot(path.read_bytes())
         assert snapshot.crc_ok and snapshot.extra_bytes == 0 and snapshot.entry_count == len(snapshot.producers)
         lines = [producer_line(producer) for producer in snapshot.producers]
-        wanted = answer.read_text().splitlines()[1:]
+        wanted = answer.decode().splitlines()[1:]
         assert lines == wanted, path
         seen += len(lines)
     assert seen

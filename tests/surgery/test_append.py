@@ -85,6 +85,16 @@ def test_refusals(kind: str, entries: list[str], words: str) -> None:
     assert words in str(refusal.value) and "nothing was written" in str(refusal.value)
 
 
+def test_the_largest_numbers_that_fit() -> None:
+    whole = new_index("append", 2**62), new_index("tappend")
+    assert appended(whole[0], f"{2**62 + 2**31 - 1}:{2**31 - 1}", max_index_size=8) == packed(
+        "append", (2**31 - 1, 2**31 - 1)
+    )
+    assert appended(whole[1], f"{2**63 - 1}:{2**31 - 1}", max_index_size=24) == packed(
+        "tappend", (2**63 - 1, 2**31 - 1)
+    )
+
+
 def test_equal_timestamp_is_ignored_and_an_empty_index_begins_at_minus_one() -> None:
     assert appended(new_index("tappend"), "-1:0", "5:1", "5:2", "6:2", max_index_size=48) == packed(
         "tappend", (5, 1), (6, 2)
@@ -171,6 +181,8 @@ def test_streams() -> None:
         (['{"offset":1}'], "position is not a whole number"),
         (['{"offset":true,"position":1}'], "offset is not a whole number"),
         (["offset,position", "1,x"], "line 2: position is not a whole number"),
+        (["offset,position", "1,²"], "line 2: position is not a whole number"),
+        (["offset,position", "1,--2"], "line 2: position is not a whole number"),
     ],
 )
 def test_streams_that_hold_no_entries(lines: list[str], words: str) -> None:

@@ -24,15 +24,17 @@ from kidx.surgery.batch_facts import BatchFacts, chain_from, next_entries
 from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
+from tests.building import message
 from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
-from tests.support import KAFKA_SETS
+from tests.support import KAFKA_SETS, answer_files
 from tests.surgery.support import bytes_of
 
 KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
 RECOVERED = [
-    (fixture_set, found.parent.relative_to(fixture_set / "answers" / "recovered"))
+    (fixture_set, Path(path).parent)
     for fixture_set in KAFKA_SETS
-    for found in sorted((fixture_set / "answers" / "recovered").rglob("truncated.tsv"))
+    for path in answer_files(fixture_set)
+    if path.endswith("/truncated.tsv")
 ]
 CLEAN = KAFKA_SETS[0] / "clean"
 PLAIN = CLEAN / "plain-0" / "00000000000000000000.log"
@@ -40,15 +42,15 @@ PLAIN = CLEAN / "plain-0" / "00000000000000000000.log"
 
 @pytest.mark.parametrize(("fixture_set", "below"), RECOVERED, ids=lambda value: str(value)[-60:])
 def test_as_kafkas_recovery(fixture_set: Path, below: Path) -> None:
-    stage, interval, *partition = below.parts
-    expected = fixture_set / "answers" / "recovered" / below
+    _, stage, interval, *partition = below.parts
+    expected = answer_files(fixture_set)
     compared = 0
     for target in targets_of(str(fixture_set / stage / Path(*partition))):
         rebuilt = rebuild(target, int(interval))
         for suffix, kind in KINDS.items():
-            path = expected / (f"{target.segment.base_offset:020d}" + suffix)
-            if path.exists():
-                assert rebuilt.new.get(kind, b"") == path.read_bytes(), path
+            path = f"{below}/{target.segment.base_offset:020d}{suffix}"
+            if path in expected:
+                assert rebuilt.new.get(kind, b"") == expected[path], path
                 compared += 1
         assert rebuilt.recovered.broken is None
     assert compared
@@ -190,6 +192,49 @@ def test_a_time_index_whose_last_slot_recovery_may_not_use(segment: Path) -> Non
         rebuild(target, 512, max_index_size=size - 1)
 
 
+def test_a_time_index_that_ends_with_the_last_offset_entry(tmp_path: Path) -> None:
+    """Nothing is added at the end here, and the slot kept for the roll is missed all the same."""
+    partition = tmp_path / "times-0"
+    partition.mkdir()
+    log = partition / PLAIN.name
+    shutil.copyfile(PLAIN, log)
+    indexed = [position for _, position in OFFSET_INDEX.struct.iter_unpack(rebuilt_of(log).new[OFFSET])]
+    for batch in batches_of(log):
+        if batch.position > indexed[-2]:
+            set_header(log, batch.position, max_timestamp=1)
+            fix_crc(log, batch.position)
+    (target,) = targets_of(str(log))
+    recovered = rebuild(target, 512).recovered
+    entries = len(recovered.time_index) // 12
+    assert entries == recovered.times_checked
+    assert rebuild(target, 512, max_index_size=12 * (entries + 2)).recovered == recovered
+    with pytest.raises(Refused, match=f"time index would have {entries:,} entries"):
+        rebuild(target, 512, max_index_size=12 * (entries + 2) - 1)
+
+
+def test_a_time_index_of_one_slot_serves_a_segment_without_an_offset_entry(segment: Path) -> None:
+    os.truncate(segment, batches_of(segment)[0].next_position)
+    (target,) = targets_of(str(segment))
+    assert len(rebuild(target, 4096, max_index_size=12).new[TIME]) == 12
+    with pytest.raises(Refused, match="time index would have 1 entries, and 11 bytes hold 0"):
+        rebuild(target, 4096, max_index_size=11)
+
+
+def test_the_smallest_entries_that_a_log_can_have_fill_the_rows_of_each_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / PLAIN.name
+    log.write_bytes(b"".join(message(None, offset=n, magic=0) for n in range(3000)))
+    positions = np.arange(3000) * 26
+    log.with_suffix(".index").write_bytes(OFFSET_INDEX.struct.pack(1500, 1500 * 26))
+    with open_evidence(str(log)) as evidence:
+        alone = recover(batch_facts.read_facts(evidence, 0, 100), 100, RecoveredTransactions(dict))
+        monkeypatch.setattr(batch_facts, "WORTH_FORKING_BYTES", 0)
+        facts = batch_facts.read_facts(evidence, 0, 100, positions[100::100], jobs=2)
+        assert recover(facts, 100, RecoveredTransactions(dict)) == alone
+    assert alone.batches == 3000
+
+
 def test_damaged_or_missing_indexes_do_no_harm(segment: Path) -> None:
     whole = rebuilt_of(segment)
     index = segment.with_suffix(".index")
@@ -261,6 +306,11 @@ def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     apart = {c.path: bytes_of(c.after) for c in changes_apart(result, str(tmp_path / "out"))}
     stem = str(tmp_path / "out" / "plain-0" / segment.stem)
     assert apart == {stem + ".index": result.new[OFFSET], stem + ".timeindex": result.new[TIME]}
+    os.truncate(segment, 0)
+    segment.with_suffix(".txnindex").touch()
+    emptied = rebuilt_of(segment)
+    assert emptied.new == {OFFSET: b"", TIME: b"", TRANSACTION: b""}
+    assert {c.path for c in changes_apart(emptied, str(tmp_path / "out"))} == set(apart)
     in_place = {c.path: bytes_of(c.before) for c in changes_in_place(result)}
     assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
     assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()

@@ -204,6 +204,12 @@ def test_a_broker_that_starts_meanwhile_is_kept_out(path: Path, monkeypatch: pyt
     assert subprocess.run([sys.executable, "-c", start, lock], check=False).returncode == 0
 
 
+def test_a_broker_that_comes_between_the_question_and_the_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kidx.surgery.broker._holder", lambda lock: None)
+    with running_broker(path.parents[1]):
+        refused(path, "a broker runs on this directory", ".lock is held")
+
+
 def test_another_kidx(path: Path) -> None:
     hold = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(flush=True); input()"
     other = subprocess.Popen([sys.executable, "-c", hold, path.parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -343,6 +349,31 @@ def test_a_file_apart_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="another file already"):
         create_apart(str(path), from_bytes(OLD))
     assert listing(tmp_path) == {f"out/plain-0/{INDEX}": NEW}
+
+
+def test_any_call_for_a_file_apart_may_fail(tmp_path: Path) -> None:
+    path = tmp_path / "out" / INDEX
+    for failing in range(100):
+        with pytest.MonkeyPatch.context() as patch:
+            intercept(patch, failing_from(failing, errno.ENOSPC))
+            try:
+                create_apart(str(path), NEW)
+                break
+            except Refused as refusal:
+                assert "no space left on the device" in str(refusal)
+            except KidxError as afterwards:
+                assert "could not be flushed" in str(afterwards)
+                break
+        assert listing(tmp_path) == {}
+    assert failing > 3 and listing(tmp_path) == {f"out/{INDEX}": NEW}
+
+
+def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    refused(path, "its file system gives no lock", "nothing was written")
 
 
 def test_reading_what_cannot_be_read(tmp_path: Path) -> None:

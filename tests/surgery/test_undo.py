@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kidx.errors import CannotRead, Refused
+from kidx.surgery import journal
 from kidx.surgery.journal import new_run
 from kidx.surgery.replace import carry_out
 from kidx.surgery.undo import plan_undo
@@ -116,6 +118,11 @@ def test_directory_takes_back_the_newest_run(tmp_path: Path) -> None:
     assert third.read_bytes() == b"one"
     with pytest.raises(Refused, match="nothing to undo"):
         undo(tmp_path)
+
+
+def test_the_journals_times_are_utc_to_the_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_000_000_045_678)
+    assert journal._now() == "2023-11-14T22:13:20.000045Z"
 
 
 def test_nothing_was_ever_written(tmp_path: Path) -> None:

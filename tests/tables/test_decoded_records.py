@@ -10,7 +10,7 @@ import pytest
 
 from tests.damage import overwrite
 from tests.state.building import Log, commit, metadata
-from tests.support import FIXTURES, kidx, kidx_here
+from tests.support import FIXTURES, dump_texts, kidx, kidx_here
 
 OPTIONS = {
     "__consumer_offsets": "--offsets-decoder",
@@ -18,27 +18,22 @@ OPTIONS = {
     "__cluster_metadata": "--cluster-metadata-decoder",
     "__share_group_state": "--share-group-state-decoder",
 }
-TEXTS = sorted(FIXTURES.glob("kafka-*/answers/dump/**/*.decoded.txt"))
+TEXTS = [(file, text) for file, options, text in dump_texts() if options == ".decoded"]
 SUFFIXES = ("*.log", "*.checkpoint")
-LOGS = sorted(
-    p for suffix in SUFFIXES for p in FIXTURES.glob(f"kafka-*/*/__*-[0-9]*/{suffix}") if "answers" not in p.parts
-)
+LOGS = sorted(p for suffix in SUFFIXES for p in FIXTURES.glob(f"kafka-*/*/__*-[0-9]*/{suffix}"))
 FIELDS = ["schema", "file", "offset", "timestamp", "key", "value", "problem"]
 
 
-def name(path: Path) -> str:
-    return "/".join(path.relative_to(FIXTURES).parts)
+def name(value: object) -> str:
+    return "/".join(value.relative_to(FIXTURES).parts) if isinstance(value, Path) else ""
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=name)
-def test_the_tools_text_byte_for_byte(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = next(parent for parent in text.parents if parent.parent == FIXTURES)
-    directory = root / text.parent.relative_to(root / "answers/dump")
-    monkeypatch.chdir(directory)
-    option = OPTIONS[directory.name.rpartition("-")[0]]
-    ran = kidx_here("dump", "--format", "kafka", option, text.name.removesuffix(".decoded.txt"))
-    complaints = ran.err.replace(f"{directory.resolve()}/".encode(), b"")
-    assert text.read_bytes() in (ran.out, ran.out + complaints)
+@pytest.mark.parametrize(("file", "text"), TEXTS, ids=name)
+def test_the_tools_text_byte_for_byte(file: Path, text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
+    ran = kidx_here("dump", "--format", "kafka", OPTIONS[file.parent.name.rpartition("-")[0]], file.name)
+    complaints = ran.err.replace(f"{file.parent.resolve()}/".encode(), b"")
+    assert text in (ran.out, ran.out + complaints)
 
 
 @pytest.mark.parametrize("log", LOGS, ids=name)

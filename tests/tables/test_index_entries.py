@@ -59,20 +59,23 @@ def test_every_format_has_the_same_rows(path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json", "jsonl", "csv", "kafka"])
-def test_large_files_print_what_small_ones_do(
-    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+def test_entries_beyond_one_read_follow_those_before(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kidx.cli.group import cli
-
     path = tmp_path / "00000000000099999000.index"
     path.write_bytes(b"".join(struct.pack(">ii", 7 * i + 1, 4000 * i) for i in range(3000)))
+    narrowed: list[list[str]] = [[]]
+    if form != "kafka":
+        narrowed += [
+            ["--from", "100000001", "--to", "slot:2500"],
+            ["--from", "100000001", "--head", "2", "--tail", "900"],
+        ]
     printed = []
-    for small in (10_000, 10):  # without numpy, and with
-        monkeypatch.setattr(indexes, "SMALL_ENTRIES", small)
-        for narrowed in ([], ["--from", "100000001", "--to", "slot:2500"]) if form != "kafka" else ([],):
-            cli.main(["dump", "--format", form, *narrowed, str(path)], standalone_mode=False)
-        printed.append(capfdbinary.readouterr().out)
-    assert printed[0] == printed[1] != b""
+    for entries_a_read in (1 << 16, 700, 1):
+        monkeypatch.setattr(indexes, "BATCH_ENTRIES", entries_a_read)
+        printed.append([kidx_here("dump", "--format", form, *words, path).out for words in narrowed])
+    assert printed[0] == printed[1] == printed[2]
+    assert all(printed[0])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A line `$ kidx ...` is run; `% verb file values` damages a scratch copy first, with a verb of tests/damage.py;
 `[status N]` closes the output of a command that did not end with 0. `pytest tests/transcripts --refresh` rewrites the
-outputs and README.md's quotations of them: the code block after `<!-- transcript NAME -->`.
+outputs and their quotations in docs/tour.md: the code block after `<!-- transcript NAME -->`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EVIDENCE = ROOT / "fixtures/kafka-4.3.1"
 TRANSCRIPTS = sorted(HERE.glob("*.txt"))
+TOUR = ROOT / "docs/tour.md"
 QUOTED = re.compile(r"(<!-- transcript ([\w-]+) -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 
 
@@ -54,15 +55,15 @@ def test_a_session_prints_what_it_printed(path: Path, tmp_path: Path, request: p
     assert now == kept
 
 
-def test_readme_quotes_the_sessions_as_they_are(request: pytest.FixtureRequest) -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_the_tour_quotes_the_sessions_as_they_are(request: pytest.FixtureRequest) -> None:
+    page = TOUR.read_text()
 
     def quote(match: re.Match[str]) -> str:
         return match[1] + (HERE / f"{match[2]}.txt").read_text() + match[4]
 
-    quoted = QUOTED.sub(quote, readme)
+    quoted = QUOTED.sub(quote, page)
     if request.config.getoption("--refresh"):
-        (ROOT / "README.md").write_text(quoted)
+        TOUR.write_text(quoted)
         return
-    assert quoted == readme
-    assert readme.count("<!-- transcript ") == len(QUOTED.findall(readme)) > 0
+    assert quoted == page
+    assert page.count("<!-- transcript ") == len(QUOTED.findall(page)) > 0

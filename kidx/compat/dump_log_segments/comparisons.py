@@ -1,13 +1,13 @@
-"""What DumpLogSegments compares indexes with: their log. Its false alarms are kept, for scripts know them."""
+"""How DumpLogSegments compares an index with its log. Its false alarms are kept: scripts rely on them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from kidx.compat.dump_log_segments.entries import Entries
+from kidx.compat.dump_log_segments.log_entries import Entries
 from kidx.errors import KidxError
 from kidx.evidence import Evidence
 from kidx.formats.batches import BATCH_HEADER, HEADER_BYTES, Batch, fault_at, parse_batch
@@ -16,7 +16,7 @@ from kidx.lookup.search import warm_search
 from kidx.segments.records import read_records
 
 _CHUNK_BYTES = 1 << 17
-_FEW_STEPS = 256  # from where an index says to the batch it is about; only an index that lies takes more
+_FEW_STEPS = 256  # batches from an index entry's position to the entry's batch; only a wrong entry takes more
 _MAGIC_AT = BATCH_HEADER.field_span("magic")[0]
 
 
@@ -25,14 +25,14 @@ class CannotCompare(KidxError):
 
 
 class Pair(NamedTuple):
-    """What the index says, and what the log does."""
+    """A value of the index and its counterpart: the log's, or the previous one."""
 
     in_index: int
     in_log: int
 
 
 class Log:
-    """The log beside an index."""
+    """The log next to an index."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -71,7 +71,7 @@ class Log:
         return self._batches[row] if row < len(self._batches) else None
 
     def _whole_batch(self, position: int) -> Batch | None:
-        """The v2 batch at a byte, None where something else is: nearly all are, and neighbours share a read."""
+        """The v2 batch at a byte, None where something else is. Neighbouring batches share a read."""
         remaining = self.evidence.size - position
         if position < 0 or remaining < HEADER_BYTES:
             return None
@@ -103,7 +103,7 @@ class Log:
         return max((record.timestamp for record in read_records(self.evidence, batch).records), default=-1)
 
 
-def offset_mismatches(log: Log, entries: Iterable[tuple[int, int]]) -> dict[int, int]:
+def offset_mismatches(log: Log, entries: Iterable[Sequence[int]]) -> dict[int, int]:
     """By offset: the last offset of the batch at an entry's position, where that is another. Raises CannotCompare.
 
     False alarms: an entry of a follower's append of several batches, which names a later batch's offset.
@@ -124,7 +124,7 @@ class TimeComplaints(NamedTuple):
     not_found: list[Pair]
 
 
-def time_complaints(log: Log, offsets: OffsetSlots, entries: Iterable[tuple[int, int]]) -> TimeComplaints:
+def time_complaints(log: Log, offsets: OffsetSlots, entries: Iterable[Sequence[int]]) -> TimeComplaints:
     """Compare (timestamp, offset) entries with the log, which is searched from where the offset index says."""
     found = TimeComplaints([], [], [])
     previous = -1
@@ -143,7 +143,7 @@ def time_complaints(log: Log, offsets: OffsetSlots, entries: Iterable[tuple[int,
 
 
 class OffsetSlots:
-    """The offset index beside a time index as Kafka opens it: every whole slot is an entry, zero tails too."""
+    """The offset index next to a time index as Kafka opens it: every complete slot is an entry, zero tails too."""
 
     def __init__(self, data: bytes, base_offset: int) -> None:
         self.base_offset = base_offset

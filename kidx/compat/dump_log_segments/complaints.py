@@ -1,4 +1,4 @@
-"""What DumpLogSegments complains of after all files: which of them come first, and in what order.
+"""DumpLogSegments' complaints after all files, in its order.
 
 The tool keeps hash maps by absolute path, one a kind of complaint. A file that is given twice is complained of once,
 and the pairs of its time index are listed as often as it was given.
@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kidx.compat.dump_log_segments.comparisons import Pair, TimeComplaints
 from kidx.compat.dump_log_segments.java import hash_map_order
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from kidx.compat.dump_log_segments.comparisons import Pair, TimeComplaints
 
 _TIMES = (
     ("Found timestamp mismatch in :", "  Index timestamp: {}, log timestamp: {}"),

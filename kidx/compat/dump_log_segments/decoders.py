@@ -1,6 +1,6 @@
 """Records of Kafka's own topics as DumpLogSegments' decoders print them.
 
-Sources: DumpLogSegments.OffsetsMessageParser and its fellows, whose JSON comes from the message classes' converters
+Sources: DumpLogSegments.OffsetsMessageParser and its siblings, whose JSON comes from the message classes' converters
 (kidx.formats.schemas.reader.JACKSON), and ClusterMetadataLogMessageParser.
 """
 
@@ -27,7 +27,7 @@ _TOMBSTONE = "<DELETE>"
 
 
 def decoded_texts(family: str, record: Record) -> tuple[str | None, str | None]:
-    """What stands after `key: ` and `payload: `, None where it is left out. Raises WrongFormat where the tool dies."""
+    """The texts after `key: ` and `payload: `, None where they are left out. Raises WrongFormat where the tool dies."""
     decoded = decode_record(family, record.key, record.value, JACKSON)
     if family == METADATA:
         return None, _metadata(decoded, record)

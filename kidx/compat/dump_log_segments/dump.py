@@ -1,32 +1,33 @@
-"""`kidx dump --format kafka`: the text of Kafka's DumpLogSegments, so that scripts get what they know.
+"""The text of Kafka's DumpLogSegments, for scripts that parse it.
 
-Source: org.apache.kafka.tools.DumpLogSegments, 4.3.1. What stops that tool (a file it cannot read, a name without an
-offset, an entry past the end of the log) is said here, and the next file is dumped; nothing is created or written.
+Source: org.apache.kafka.tools.DumpLogSegments, 4.3.1. Where that tool stops (a file that cannot be read, a name without
+an offset, an entry past the end of the log) a note says why, and the next file can be dumped; nothing is created or
+written.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.cli import complain, exit_status
-from kidx.compat.dump_log_segments import indexes as kafka_indexes
-from kidx.compat.dump_log_segments import java
+from kidx.compat.dump_log_segments import comparisons, java
 from kidx.compat.dump_log_segments.complaints import Complaints
+from kidx.compat.dump_log_segments.indexes import index_lines, shown_slots
 from kidx.errors import KidxError
 from kidx.evidence import STREAM_LIMIT_BYTES, must_exist, open_evidence, read_file
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
-from kidx.report.formats.arrays import write
-from kidx.tables.index_entries import IndexReader
-from kidx.tables.inputs import Input
+from kidx.tables.index_entries import IndexEntries
+from kidx.tables.input_files import InputFile
+from kidx.tables.table import CLEAN, FINDINGS, UNREADABLE
 
-KAFKA_KINDS = tuple(SEGMENT_SUFFIX)
-_SUFFIXES = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
+KINDS = tuple(SEGMENT_SUFFIX)
+_KIND_OF_SUFFIX = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
+
+Lines = Iterator[bytes | memoryview]
 
 
-class KafkaOptions(NamedTuple):
+class DumpOptions(NamedTuple):
     """DumpLogSegments' own options."""
 
     print_data_log: bool = False
@@ -38,140 +39,145 @@ class KafkaOptions(NamedTuple):
     decoder: str | None = None  # the family of Kafka's own topics that the records are of
 
 
-class KafkaDump:
-    """One run over several files; `close` says what was complained of, after all of them.
+DEFAULTS = DumpOptions()
 
-    `status` becomes the run's: findings where indexes and logs disagree or a sanity check fails, unreadable where
-    something could not be compared.
+
+class Message(NamedTuple):
+    """A line for stderr, in the tool's own words or in kidx's."""
+
+    text: str
+    of_the_tool: bool
+
+
+class DumpLogSegments:
+    """One run of the tool over several files: first `lines` of each, then `complaints` about all of them.
+
+    `take_messages` returns what was written to stderr since the last call. `status` becomes FINDINGS where indexes and
+    logs disagree or a sanity check fails, UNREADABLE where something could not be compared.
     """
 
-    def __init__(self, base_offset: int | None, options: KafkaOptions) -> None:
-        self.base_offset, self.options = base_offset, options
-        self.status = exit_status.CLEAN
+    def __init__(self, base_offset: int | None = None, options: DumpOptions = DEFAULTS) -> None:
+        self._base_offset, self._options = base_offset, options
+        self.status = CLEAN
+        self._messages: list[Message] = []
         self._complaints = Complaints()
 
-    def dump(self, file: Input) -> None:
-        """Print one file. Raises CannotRead, UsageError."""
+    def take_messages(self) -> list[Message]:
+        """The messages for stderr since the last call, in order."""
+        messages, self._messages = self._messages, []
+        return messages
+
+    def lines(self, file: InputFile) -> Lines:
+        """A file's lines, in pieces that are valid until the next is asked for. Raises CannotRead, UsageError."""
         path = java.path_text(file.path)
-        self._print(f"Dumping {path}")
-        kind = file.kind if file.is_stream else _SUFFIXES.get(os.path.splitext("x" + os.path.basename(path))[1], "")
+        yield _line(f"Dumping {path}")
+        suffix = os.path.splitext("x" + os.path.basename(path))[1]
+        kind = file.kind if file.is_stream else _KIND_OF_SUFFIX.get(suffix, "")
         if kind in INDEX_OF_KIND:
-            self._index(file, path, kind)
+            yield from self._index(file, path, kind)
         elif kind in (LOG, METADATA_SNAPSHOT):
-            self._log(file, path, kind)
+            yield from self._log(file, path, kind)
         elif kind == PRODUCER_SNAPSHOT:
-            self._producers(file)
+            yield from self._producers(file)
         else:
             must_exist(file.path)
-            _say(f"Ignoring unknown file {path}")
+            self._say(f"Ignoring unknown file {path}")
 
-    def close(self) -> None:
-        """Print the complaints."""
-        for said in self._complaints.texts():
-            _say(said)
-            self.status = max(self.status, exit_status.FINDINGS)
+    def complaints(self) -> Iterator[str]:
+        """What the tool writes to stderr after all files."""
+        for text in self._complaints.texts():
+            self.status = max(self.status, FINDINGS)
+            yield text
 
-    def _index(self, file: Input, path: str, kind: str) -> None:
+    def _index(self, file: InputFile, path: str, kind: str) -> Lines:
         index_format = INDEX_OF_KIND[kind]
-        base_offset = base_offset_of(file.path, self.base_offset) if index_format.relative else 0
+        base_offset = base_offset_of(file.path, self._base_offset) if index_format.relative else 0
         with open_evidence(file.path) as evidence:
-            reader = IndexReader(evidence, index_format, base_offset)
-            slots = kafka_indexes.shown_slots(reader)
+            entries = IndexEntries(evidence, index_format, base_offset)
+            slots = shown_slots(entries)
             if kind == "offset_index" and not slots:
-                self._print(f"{path} is empty.")
+                yield _line(f"{path} is empty.")
                 return
-            if self.options.index_sanity_check and index_format.relative:
-                from kidx.compat.dump_log_segments import comparisons as kafka_checks
-
-                problem = kafka_checks.sanity_problem(index_format, evidence, base_offset, java.absolute(path))
+            if self._options.index_sanity_check and index_format.relative:
+                problem = comparisons.sanity_problem(index_format, evidence, base_offset, java.absolute(path))
                 if problem:
-                    _say(problem)
-                    self.status = max(self.status, exit_status.FINDINGS)
+                    self._say(problem, FINDINGS)
                 else:
-                    self._print(f"{path} passed sanity check.")
+                    yield _line(f"{path} passed sanity check.")
                 return
-            if not (self.options.verify_index_only and index_format.relative):
-                write(sys.stdout, kafka_indexes.lines(reader, slots))
+            if not (self._options.verify_index_only and index_format.relative):
+                yield from index_lines(entries, slots)
             if index_format.relative and not file.is_stream:
-                self._compare(path, reader, slots)
+                self._compare(path, entries, slots)
 
-    def _compare(self, path: str, reader: IndexReader, slots: range) -> None:
-        """Note where the index and the log beside it disagree."""
+    def _compare(self, path: str, entries: IndexEntries, slots: range) -> None:
+        """Collect what the index and the log next to it disagree on."""
         stem = os.path.join(os.path.dirname(path), os.path.basename(path).partition(".")[0])
         if not os.path.lexists(stem + ".log"):
-            if self.options.verify_index_only:
-                complain(f"{path}: there is no {os.path.basename(stem)}.log beside it to compare it with")
-                self.status = exit_status.UNREADABLE
+            if self._options.verify_index_only:
+                self._note(f"{path}: there is no {os.path.basename(stem)}.log next to it to compare it with")
             return
-        from kidx.compat.dump_log_segments import comparisons as kafka_checks
-
         whole = java.absolute(path)
         try:
             with open_evidence(stem + ".log") as evidence:
-                log = kafka_checks.Log(evidence)
-                if reader.format.kind == "offset_index":
-                    pairs = _pairs(reader, slots, "offset", "position")
-                    self._complaints.mismatches(whole, kafka_checks.offset_mismatches(log, pairs))
+                log = comparisons.Log(evidence)
+                if entries.format.kind == "offset_index":
+                    pairs = entries.rows(slots, ("offset", "position"))
+                    self._complaints.mismatches(whole, comparisons.offset_mismatches(log, pairs))
                     return
                 data = read_file(stem + ".index", STREAM_LIMIT_BYTES) if os.path.lexists(stem + ".index") else b""
-                found = kafka_checks.time_complaints(
-                    log,
-                    kafka_checks.OffsetSlots(data, reader.base_offset),
-                    _pairs(reader, slots, "timestamp", "offset"),
-                )
-                self._complaints.times(whole, found)
+                offset_slots = comparisons.OffsetSlots(data, entries.base_offset)
+                pairs = entries.rows(slots, ("timestamp", "offset"))
+                self._complaints.times(whole, comparisons.time_complaints(log, offset_slots, pairs))
         except KidxError as e:
-            complain(str(e))
-            self.status = exit_status.UNREADABLE
-            return
+            self._note(str(e))
 
-    def _log(self, file: Input, path: str, kind: str) -> None:
-        from kidx.compat.dump_log_segments import logs as kafka_logs
+    def _log(self, file: InputFile, path: str, kind: str) -> Lines:
+        from kidx.compat.dump_log_segments import logs
 
         if kind == LOG:
-            heading = kafka_logs.log_heading(base_offset_of(file.path, self.base_offset))
+            yield logs.log_heading(base_offset_of(file.path, self._base_offset))
         else:
-            heading = kafka_logs.snapshot_heading(path)
-        write(sys.stdout, [heading])
-        options = self.options
+            yield logs.snapshot_heading(path)
+        options = self._options
         with open_evidence(file.path) as evidence:
             end = min(evidence.size, options.max_bytes)
-            log = kafka_logs.LogLines(evidence, end)
+            log = logs.LogLines(evidence, end)
             if options.deep_iteration or options.print_data_log or options.decoder:
                 gaps = _Gaps()
-                contents = kafka_logs.contents_of(options.decoder, options.print_data_log)
-                lines: Iterable[bytes | memoryview] = log.records(
-                    lambda b, record, sizes: kafka_logs.record_line(
-                        b, record, not options.skip_record_metadata, contents, sizes
-                    ),
-                    gaps.see,
+                contents = logs.contents_of(options.decoder, options.print_data_log)
+                metadata = not options.skip_record_metadata
+                yield from log.records(
+                    lambda batch, record, sizes: logs.record_line(batch, record, metadata, contents, sizes), gaps.see
                 )
-                write(sys.stdout, lines)
                 self._complaints.gaps(java.absolute(path), gaps.found)
             else:
-                write(sys.stdout, log.batches())
+                yield from log.batches()
             for why in log.damage:
-                complain(f"{path}: {why}")
-                self.status = exit_status.UNREADABLE
+                self._note(f"{path}: {why}")
             rest = end - (log.ending.position if log.ending else end)
             if rest and options.max_bytes == java.MAX_INT:
-                self._print(f"Found {rest} invalid bytes at the end of {os.path.basename(path)}")
+                yield _line(f"Found {rest} invalid bytes at the end of {os.path.basename(path)}")
 
-    def _producers(self, file: Input) -> None:
-        from kidx.compat.dump_log_segments import logs as kafka_logs
+    def _producers(self, file: InputFile) -> Lines:
+        from kidx.compat.dump_log_segments.producer_snapshots import producer_lines
 
-        lines, wrong = kafka_logs.producer_lines(read_file(file.path))
-        write(sys.stdout, lines)
+        lines, wrong = producer_lines(read_file(file.path))
+        yield from lines
         if wrong:
-            _say(wrong)
-            self.status = max(self.status, exit_status.FINDINGS)
+            self._say(wrong, FINDINGS)
 
-    def _print(self, line: str) -> None:
-        write(sys.stdout, [os.fsencode(line + "\n")])
+    def _say(self, text: str, status: int = CLEAN) -> None:
+        self._messages.append(Message(text, of_the_tool=True))
+        self.status = max(self.status, status)
+
+    def _note(self, text: str) -> None:
+        self._messages.append(Message(text, of_the_tool=False))
+        self.status = UNREADABLE
 
 
 class _Gaps:
-    """Which records' offsets do not follow each other; a log that starts above 0 is complained of, too."""
+    """Records whose offsets do not follow each other. A log that starts above 0 counts as a gap, too."""
 
     def __init__(self) -> None:
         self.last, self.found = -1, dict[int, int]()
@@ -182,12 +188,5 @@ class _Gaps:
         self.last = offset
 
 
-def _pairs(reader: IndexReader, slots: range, first: str, second: str) -> Iterator[tuple[int, int]]:
-    a, b = reader.names.index(first), reader.names.index(second)
-    return ((row[a], row[b]) for row in reader.rows(slots))
-
-
-def _say(text: str) -> None:
-    """A line on standard error, in the tool's words and not in kidx's name."""
-    sys.stdout.flush()
-    write(sys.stderr, [os.fsencode(text + "\n")])
+def _line(text: str) -> bytes:
+    return os.fsencode(text + "\n")

@@ -1,4 +1,4 @@
-"""Logs, metadata snapshots and producer snapshots as DumpLogSegments prints them."""
+"""Logs and metadata snapshots as DumpLogSegments prints them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,24 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from fastcrc.crc32 import iscsi as crc32c
-
 from kidx.compat.dump_log_segments import java
-from kidx.compat.dump_log_segments.entries import Entries
-from kidx.compat.dump_log_segments.lines import TIMESTAMP_TYPES, batch_line, message_line
+from kidx.compat.dump_log_segments.line_forms import TIMESTAMP_TYPES, batch_line, message_line
+from kidx.compat.dump_log_segments.log_entries import Entries
 from kidx.evidence import Evidence
 from kidx.formats.batches import DELETE_HORIZON_BIT, MESSAGE_V0, MESSAGE_V1, SMALLEST_ENTRY, Batch
 from kidx.formats.checksums import crc_holds
 from kidx.formats.compression import CODEC_NAMES, NONE
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
-from kidx.formats.producer_snapshot import HEADER_BYTES, VERSION, parse_snapshot
 from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record
 from kidx.segments.records import decode_entry
 from kidx.segments.scan import scan
 from kidx.segments.walk import Ending
-from kidx.tables.batches import SMALL_BYTES, index_positions
+from kidx.tables.batches import index_positions
 from kidx.text.integer_text import LineForm, Maybe
 
 if TYPE_CHECKING:
     from kidx.segments.windows import Window
 
-_SNAPSHOT_CRC_START = 6
 _CONTROL_WORDS = dict(
     zip(
         CONTROL_TYPE_NAMES,
@@ -48,25 +44,22 @@ def _forms() -> tuple[LineForm, LineForm]:
 
 
 class LogLines:
-    """The lines of a log's batches up to `end`; afterwards `ending` says how they ended."""
+    """The lines of a log's batches up to byte `end`; after they have been read, `ending` says how the batches ended."""
 
     def __init__(self, evidence: Evidence, end: int) -> None:
         self.evidence, self.end = evidence, end
         self.ending: Ending | None = None
-        self.damage: list[str] = []  # batches whose records could not all be read; where Kafka would give up
+        self.damage: list[str] = []  # batches whose records could not all be read, and where Kafka would give up
 
     def batches(self) -> Iterator[bytes | memoryview]:
         """A line a batch."""
-        if self.end <= SMALL_BYTES:
-            yield b"".join(line for _, _, line in self._one_by_one())
-            return
         windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end)
         for window in windows:
             yield from _window_lines(window)
-        yield from (line for _, _, line in self._one_by_one(windows.position))  # what only Kafka takes for entries
+        yield from (line for _, _, line in self._one_by_one(windows.position))  # what Kafka alone takes for a batch
 
     def records(self, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
-        """A line a batch, and after it one for each of its records; `seen` is told every record's offset."""
+        """A line a batch, and after it one for each of its records; `seen` is called with every record's offset."""
         for batch, entry, line in self._one_by_one():
             out = [line]
             decoded = decode_entry(batch, entry, lenient=True)
@@ -95,7 +88,7 @@ class LogLines:
 
 
 def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
-    """Whether damage kept records from being shown; the tool says nothing of other damage."""
+    """Whether damage kept records from being printed; the tool ignores other damage."""
     damage = decoded.damage
     if batch.magic == 2 or damage is None:
         return len(decoded.records) < batch.record_count
@@ -103,7 +96,7 @@ def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
 
 
 def _claimed_sizes(batch: Batch, entry: bytes) -> tuple[int, int] | None:
-    """What a lone old message says of its key's and value's lengths, which the tool prints as they are; else None."""
+    """The lengths that an uncompressed old message claims for key and value, which the tool prints as they are."""
     if batch.magic == 2 or batch.codec != NONE:
         return None
     at = (MESSAGE_V0, MESSAGE_V1)[batch.magic].size
@@ -113,12 +106,12 @@ def _claimed_sizes(batch: Batch, entry: bytes) -> tuple[int, int] | None:
 
 
 def log_heading(base_offset: int) -> bytes:
-    """What stands before a log's batches."""
+    """The line before a log's batches."""
     return b"Log starting offset: %d\n" % base_offset
 
 
 def snapshot_heading(path: str) -> bytes:
-    """What stands before a metadata snapshot's batches; nothing where its name says neither offset nor epoch."""
+    """The line before a metadata snapshot's batches; empty where its name lacks offset and epoch."""
     name = os.path.basename(path)
     if name == "bootstrap.checkpoint":
         return b"KRaft bootstrap snapshot\n"
@@ -132,7 +125,7 @@ Contents = Callable[[Record], tuple[str | None, str | None]]
 
 
 def contents_of(decoder: str | None, wanted: bool) -> Contents | None:
-    """What gives a record's key and payload as text: a decoder of Kafka's own topics, the bytes as text, or nothing."""
+    """The function from a record to its key's and payload's text: a topic's decoder, or UTF-8; None: print neither."""
     if decoder:
         from kidx.compat.dump_log_segments.decoders import decoded_texts
 
@@ -210,7 +203,7 @@ def _batch_row(batch: Batch, magic: int, crc_ok: bool) -> Sequence[int | None]:
 
 
 def _window_lines(window: Window) -> Iterator[bytes | memoryview]:
-    """A window's lines: stretches of v2 batches, and of messages, in turn."""
+    """A window's lines: runs of v2 batches and of older messages, in turn."""
     import numpy as np
 
     magic = window.column("magic")
@@ -247,42 +240,3 @@ def _last_sequences(window: Window) -> Any:
     wraps = base > (java.MAX_INT - delta).astype(np.int32)
     last = np.where(wraps, delta - (java.MAX_INT - base) - 1, base + delta).astype(np.int32).astype(np.int64)
     return np.where(base == -1, -1, last)
-
-
-def producer_lines(data: bytes) -> tuple[list[bytes], str]:
-    """A producer snapshot's lines, and what is wrong with it; the tool prints none of a damaged one."""
-    refused = "Snapshot failed schema validation: "
-    version = int.from_bytes(data[:2], "big", signed=True)
-    if len(data) > 1 and version != VERSION:
-        return [], f"{refused}Snapshot contained an unknown file version {version}"
-    if len(data) < HEADER_BYTES:
-        return [], refused + "null"
-    snapshot = parse_snapshot(data)
-    wrong = ""
-    rest = len(data) - HEADER_BYTES
-    if snapshot.entry_count < 0:
-        wrong = refused + "non-nullable field producerEntries was serialized as null"
-    elif snapshot.entry_count > rest:
-        wrong = f"{refused}Tried to allocate a collection of size {snapshot.entry_count}"
-        wrong += f", but there are only {rest} bytes remaining."
-    elif snapshot.entry_count != len(snapshot.producers):
-        wrong = refused + "null"
-    elif not snapshot.crc_ok:
-        computed = crc32c(data[_SNAPSHOT_CRC_START:])
-        wrong = f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {snapshot.crc}. Computed crc: {computed}"
-    lines = []
-    for p in snapshot.producers if not wrong else ():
-        open_from = p.current_txn_first_offset
-        transaction = f"OptionalLong[{open_from}]" if open_from >= 0 else "OptionalLong.empty"
-        line = (
-            f"producerId: {p.producer_id} producerEpoch: {p.producer_epoch} coordinatorEpoch: {p.coordinator_epoch} "
-            f"currentTxnFirstOffset: {transaction} lastTimestamp: {p.timestamp}"
-        )
-        if p.last_offset >= 0:
-            first = java.sequence_before(p.last_sequence, p.offset_delta)
-            line += (
-                f" firstSequence: {first} lastSequence: {p.last_sequence} lastOffset: {p.last_offset} "
-                f"offsetDelta: {p.offset_delta} timestamp: {p.timestamp}"
-            )
-        lines.append(line.encode() + b"\n")
-    return lines, wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, TYPE_CHECKING
 
 from kidx.tables.table import BOOL, ArrayTable, Column
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kidx.text.integer_text import Integers
 
 FORMATS = ("text", "json", "jsonl", "csv")
-_ROWS = 1 << 14  # plain rows printed at once
 
 
 def render(table: ArrayTable, form: str, out: IO[str], *, header: bool = True) -> None:
@@ -127,31 +126,19 @@ def _texts(column: Column, cells: list[int]) -> list[str]:
 def _peek(table: ArrayTable) -> tuple[ArrayTable, list[list[int]]]:
     """The table, still to be read whole, and for each column some values that its width must fit."""
     fit: list[list[int]] = [[value] for value in table.widest] or [[] for _ in table.columns]
-    ends: list[list[int]]
-    if table.batches is None:
-        rows = iter(table.rows)
-        block = list(islice(rows, _ROWS))
-        ends = [[min(c), max(c)] for c in zip(*block, strict=True)] if block else [[] for _ in table.columns]
-        rest = ArrayTable(table.schema, table.columns, rows=chain(block, rows), constants=table.constants)
-    else:
-        batches = iter(table.batches)
-        first = next(batches, None)
-        ends = [[] for _ in table.columns]
-        if first is not None:
-            arrays = [c.values if isinstance(c, Maybe) else c for c in first]
-            ends = [[*extremes(a)] if len(a) else [] for a in arrays]
-        rest = ArrayTable(
-            table.schema, table.columns, chain([first] if first is not None else [], batches), constants=table.constants
-        )
+    batches = iter(table.batches)
+    first = next(batches, None)
+    ends: list[list[int]] = [[] for _ in table.columns]
+    if first is not None:
+        arrays = [c.values if isinstance(c, Maybe) else c for c in first]
+        ends = [[*extremes(a)] if len(a) else [] for a in arrays]
+    rest = ArrayTable(
+        table.schema, table.columns, chain([first] if first is not None else [], batches), constants=table.constants
+    )
     return rest, [a + b for a, b in zip(fit, ends, strict=True)]
 
 
 def _lines(table: ArrayTable, form: LineForm) -> Iterator[bytes | memoryview]:
-    if table.batches is None:
-        rows = iter(table.rows)
-        while block := list(islice(rows, _ROWS)):
-            yield form.plain(block)
-        return
     for batch in table.batches:
         yield from form.lines([_chosen(c, spec) for c, spec in zip(batch, form.columns, strict=True)])
 

@@ -9,6 +9,7 @@ from typing import IO, Any, cast
 from kidx.report.formats import arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 from kidx.text.escaping import for_terminal, plain
+from kidx.text.times import iso_time
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
 _ANY_WIDTH = 1 << 16
@@ -48,19 +49,6 @@ class _Terminal:
 
 def _exact(out: IO[str]) -> IO[str]:
     return cast("IO[str]", _Terminal(out)) if out.isatty() else out
-
-
-def iso_time(timestamp_ms: int | None) -> str | None:
-    """2023-11-14T22:13:20.000Z, or None for -1 (no timestamp), None, and what no calendar reaches."""
-    from datetime import UTC, datetime, timedelta
-
-    if timestamp_ms is None or timestamp_ms == -1:
-        return None
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return None
-    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def with_iso(table: Table) -> Table:

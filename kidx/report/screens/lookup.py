@@ -164,7 +164,7 @@ def _find_lines(row: Row, iso: bool) -> Iterator[str]:
 def _moment(timestamp: int, iso: bool) -> str:
     if not iso:
         return str(timestamp)
-    from kidx.report.formats.render import iso_time  # rendering costs a look-up's start; only --iso needs it
+    from kidx.text.times import iso_time
 
     said = iso_time(timestamp)
     return str(timestamp) if said is None else f"{timestamp} ({said})"

@@ -69,7 +69,7 @@ def _every(number: float | None, what: str) -> str:
 def _time(timestamp: int, iso: bool) -> str:
     if not iso:
         return str(timestamp)
-    from kidx.report.formats.render import iso_time
+    from kidx.text.times import iso_time
 
     return iso_time(timestamp) or str(timestamp)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import IO, Any
 
-from kidx.report.formats.render import iso_time
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
+from kidx.text.times import iso_time
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)

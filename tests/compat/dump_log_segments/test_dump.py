@@ -11,9 +11,8 @@ import pytest
 
 from kidx.cli import main
 from kidx.compat.dump_log_segments import java
-from kidx.tables import batches as logs
 from tests.damage import append_garbage, flip_byte, overwrite, set_entry, set_header, shrink, zero_tail
-from tests.support import FIXTURES, Ran
+from tests.support import FIXTURES, Ran, dump_texts
 
 PLAIN = FIXTURES / "kafka-4.3.1/clean/plain-0"
 NAME = "00000000000000000190"
@@ -41,14 +40,9 @@ def dump(capfdbinary: pytest.CaptureFixture[bytes]) -> Dump:
 
 def recorded() -> Iterator[tuple[Path, str, list[str], bytes]]:
     """Every answer of the tool: the file's directory and name, the options, and the text."""
-    for fixture_set in sorted(FIXTURES.glob("kafka-*")):
-        answers = fixture_set / "answers/dump"
-        for answer in sorted(answers.rglob("*.txt")):
-            text, name = answer.read_bytes(), answer.name.removesuffix(".txt")
-            suffix = "." + name.rpartition(".")[2]
-            if b"<<threw" not in text and suffix != ".decoded":
-                directory = fixture_set / answer.parent.relative_to(answers)
-                yield directory, name.removesuffix(suffix) if suffix in OPTIONS else name, OPTIONS.get(suffix, []), text
+    for file, options, text in dump_texts():
+        if b"<<threw" not in text and options != ".decoded":
+            yield file.parent, file.name, OPTIONS[options] if options else [], text
 
 
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint"])
@@ -65,14 +59,11 @@ def test_text_of_every_recorded_file(suffix: str, dump: Dump, monkeypatch: pytes
     assert asked
 
 
-def test_large_logs_print_what_small_ones_do(dump: Dump, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_by_windows_and_one_by_one_have_the_same_lines(dump: Dump) -> None:
     for topic in ("kafka-2.8.2/old/upgraded-0", "kafka-4.3.1/clean/txn-0", "kafka-4.3.1/compaction/after/compacted-0"):
         for log in (FIXTURES / topic).glob("*.log"):
-            monkeypatch.setattr("kidx.compat.dump_log_segments.logs.SMALL_BYTES", 1 << 20)
-            small = dump(log)
-            monkeypatch.setattr("kidx.compat.dump_log_segments.logs.SMALL_BYTES", -1)
-            assert dump(log) == small
-    assert logs.SMALL_BYTES > 0
+            one_by_one = dump("--deep-iteration", "--skip-record-metadata", log).out.splitlines()
+            assert dump(log).out.splitlines() == [line for line in one_by_one if line]
 
 
 @pytest.fixture
@@ -235,12 +226,10 @@ def test_damaged_producer_snapshots(damage: Callable[[Path], Path], said: bytes,
     assert ran.status == 1 and said in ran.err and b"producerId" not in ran.out
 
 
-def test_sequences_wrap_as_java_s_do(partition: Path, dump: Dump, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sequences_wrap_as_java_s_do(partition: Path, dump: Dump) -> None:
     log = set_header(partition / f"{NAME}.log", 0, base_sequence=2**31 - 3)
-    small = dump(log).out
-    assert b"baseSequence: 2147483645 lastSequence: 3 " in small
-    monkeypatch.setattr("kidx.compat.dump_log_segments.logs.SMALL_BYTES", -1)
-    assert dump(log).out == small
+    for options in ([], ["--deep-iteration"]):  # by windows, and one by one
+        assert b"baseSequence: 2147483645 lastSequence: 3 " in dump(*options, log).out
     assert java.sequence_before(1, 3) == 2**31 - 2
     assert java.sequence_after(-1, 5) == -1
 

@@ -1,0 +1,89 @@
+"""Options of `kidx lookup` that ask an index, a transaction index or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kidx.cli.options import all_of
+from kidx.cli.values import OFFSET, Bytes
+from kidx.errors import UsageError
+
+if TYPE_CHECKING:
+    from kidx.tables.table import Table
+
+index_search_options = all_of(
+    click.option(
+        "--by",
+        type=click.Choice(["key", "value"]),
+        default="key",
+        show_default=True,
+        help="Compare keys (offsets; a time index's timestamps) or values (positions; its offsets).",
+    ),
+    click.option(
+        "--bound",
+        type=click.Choice(["lower", "upper"]),
+        default="lower",
+        show_default=True,
+        help="The last entry at or below the target, or the first at or above it.",
+    ),
+    click.option("--fetch-from", type=OFFSET, help="Transaction index: a fetch's first offset."),
+    click.option("--fetch-to", type=OFFSET, help="Transaction index: the offset after a fetch's last."),
+)
+log_read_options = all_of(
+    click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
+    click.option(
+        "--timestamp",
+        metavar="TIME",
+        help="Log: the first record at or past this time; of a partition also latest (-1), earliest (-2), "
+        "max-timestamp (-3) and earliest-local (-4), as kafka-get-offsets has them.",
+    ),
+    click.option("--start", type=OFFSET, help="Log: with --timestamp, no record before this offset."),
+    click.option(
+        "--isolation",
+        type=click.Choice(["read_uncommitted", "read_committed"]),
+        help="Log: say whether a consumer of this isolation sees the record.",
+    ),
+    click.option("--max-bytes", type=Bytes(), help="Log: with --offset, the slice that a fetch of that size gets."),
+)
+
+
+def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Table:
+    """The answer of a segment or a partition. Raises UsageError where it is asked two questions, CannotRead."""
+    from kidx.lookup.partition import SPECIAL
+    from kidx.tables.log_lookups import find_table, read_table
+    from kidx.text.arguments import timestamp_ms
+
+    offset, timestamp = asked["offset"], asked["timestamp"]
+    if asked["targets"] or (offset is not None and timestamp is not None):
+        raise UsageError(f"{path}: a log is asked one thing: --offset or --timestamp, without targets")
+    if offset is None and asked["max_bytes"] is not None:
+        raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
+    if timestamp is None and asked["start"] is not None:
+        raise UsageError("--start belongs to --timestamp; a read starts at --offset")
+    where = {"base_offset": asked["base_offset"], "isolation": asked["isolation"], "page_bytes": page_bytes}
+    if offset is not None:
+        return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
+    time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)
+    return find_table(path, time, start=asked["start"], **where)
+
+
+def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) -> None:
+    """Raises UsageError for a question that this index cannot answer; `relative` indexes are searched for targets."""
+    from kidx.evidence import STDIN_NAMES
+
+    fetch = asked["fetch_from"], asked["fetch_to"]
+    if not relative:
+        if asked["targets"] or None in fetch:
+            raise UsageError(
+                f"{path}: a transaction index is asked with --fetch-from OFFSET --fetch-to OFFSET, without targets"
+            )
+        return
+    if fetch != (None, None):
+        raise UsageError(f"{path}: --fetch-from and --fetch-to are for a transaction index; name targets instead")
+    if path in STDIN_NAMES and ("-" in asked["targets"] or asked["from_file"] in STDIN_NAMES):
+        raise UsageError("standard input cannot be both the index and its targets; name one of them")
+    if not asked["targets"] and asked["from_file"] is None:
+        raise UsageError("no target given; name offsets (times for a time index), or `-` for standard input")

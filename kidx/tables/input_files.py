@@ -1,0 +1,69 @@
+"""The files that a command's path arguments name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kidx.errors import CannotRead, UsageError
+from kidx.evidence import STDIN_NAMES, list_directory
+from kidx.logdir.names import parse_file_name
+
+
+class InputFile(NamedTuple):
+    """A file to read: its path as given, or below a directory as given, and its kind, "" where unknown."""
+
+    path: str
+    kind: str
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is standard input."""
+        return self.path in STDIN_NAMES
+
+
+def input_files(paths: Iterable[str], kind: str | None, known: Iterable[str]) -> Iterator[InputFile | CannotRead]:
+    """Named files as they are; of directories every file below of a `known` kind, in order of paths.
+
+    A directory that cannot be listed, or that holds no such file, becomes a CannotRead among them. `kind` is the kind
+    of every named file, and the only one that is wanted of directories. Raises UsageError for standard input without a
+    kind.
+    """
+    wanted = {kind} if kind else set(known)
+    for path in paths:
+        if path in STDIN_NAMES:
+            if kind is None:
+                raise UsageError("standard input has no name that says what it is; add --kind")
+            yield InputFile(path, kind)
+        elif os.path.isdir(path):
+            empty = True
+            for below in _files_below(path):
+                if isinstance(below, CannotRead):
+                    yield below
+                elif (name := parse_file_name(below)) is not None and name.kind in wanted:
+                    yield InputFile(below, name.kind)
+                else:
+                    continue
+                empty = False
+            if empty:
+                sought = " or ".join(sorted(wanted)) if len(wanted) < 4 else "file that kidx knows"
+                yield CannotRead(f"{path}: nothing to read: no {sought} is in or below it")
+        else:
+            name = parse_file_name(path)
+            yield InputFile(path, kind or (name.kind if name else ""))
+
+
+def _files_below(directory: str) -> Iterator[str | CannotRead]:
+    """Every path below that is no directory, including FIFOs and dangling symlinks, which open_evidence reports."""
+    try:
+        entries = list_directory(directory)
+    except CannotRead as e:
+        yield e
+        return
+    for entry in entries:
+        path = os.path.join(directory, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(path)
+        else:
+            yield path

@@ -1,0 +1,211 @@
+"""One segment's look-ups: fetch sizes, ends, the largest timestamp, pages touched, and what it stumbles over."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kidx.formats.batches import Batch
+from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, TIME, FileName
+from kidx.logdir.tree import Partition
+from kidx.lookup.segment import SegmentReader, segment_of
+from tests import damage
+from tests.support import KAFKA_SETS
+
+NEWEST = KAFKA_SETS[0]
+NAME = f"{0:020}"
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(NEWEST / "clean/plain-0", tmp_path / "plain-0"))
+
+
+def opened(partition: Path, number: int = 0) -> SegmentReader:
+    return SegmentReader(Partition(str(partition)).segments[number])
+
+
+def batches(partition: Path) -> list[Batch]:
+    with opened(partition) as reader:
+        return list(reader.batches_from(0))
+
+
+def test_a_fetch_gets_at_least_the_batch_found_and_whole_batches_are_counted(plain: Path) -> None:
+    every = batches(plain)
+    first, second, third = every[3:6]
+    log_bytes = (plain / f"{NAME}.log").stat().st_size
+    with opened(plain) as reader:
+        assert reader.slice(first, 1) == (first.position, first.size, first.last_offset, 0)
+        both = first.size + second.size
+        assert reader.slice(first, both) == (first.position, both, second.last_offset, 0)
+        assert reader.slice(first, both + third.size - 1) == (
+            first.position, both + third.size - 1, second.last_offset, third.size - 1
+        )  # fmt: skip
+        rest = log_bytes - first.position
+        assert reader.slice(first, 1 << 30) == (first.position, rest, every[-1].last_offset, 0)
+
+
+def test_batches_from_an_offset_begin_where_the_index_leads(plain: Path) -> None:
+    every = batches(plain)
+    slot = 4
+    offset, position = damage.entry(plain / f"{NAME}.index", slot)
+    with opened(plain) as reader:
+        assert [b.position for b in reader.batches_from(offset)] == [
+            b.position for b in every if b.position >= position
+        ]
+        assert reader.end_offset() == every[-1].last_offset + 1
+        assert reader.translate_offset(offset)[:2] == (slot, position)
+        assert reader.translate_offset(every[0].base_offset)[:3] == (-1, 0, every[0].size)
+
+
+def test_an_offset_past_the_end_is_not_found_after_a_walk_to_the_end(plain: Path) -> None:
+    end = batches(plain)[-1]
+    with opened(plain) as reader:
+        found = reader.translate_offset(end.last_offset + 1)
+        slot = damage.entry(plain / f"{NAME}.index", -1)
+        assert found == (
+            (plain / f"{NAME}.index").stat().st_size // 8 - 1,
+            slot[1],
+            end.next_position - slot[1],
+            None,
+            -1,
+            None,
+        )
+
+
+def test_an_empty_log_ends_where_it_begins() -> None:
+    with opened(NEWEST / "clean/empty-0") as reader:
+        assert reader.end_offset() == 0
+        assert reader.largest_timestamp(active=True) == (-1, 0)
+
+
+def test_the_largest_timestamp_of_a_rolled_segment_is_its_last_time_entrys(plain: Path) -> None:
+    last = damage.entry(plain / f"{NAME}.timeindex", -1)
+    later = max(b.max_timestamp for b in batches(plain)) + 1000
+    damage.set_header(plain / f"{NAME}.log", batches(plain)[-1].position, max_timestamp=later)
+    with opened(plain) as reader:
+        assert reader.largest_timestamp(active=False) == last
+        assert reader.largest_timestamp(active=True) == (later, batches(plain)[-1].last_offset)
+    damage.zero_tail(plain / f"{NAME}.timeindex", 1 << 14)  # preallocated: entries may be missing
+    with opened(plain) as reader:
+        assert reader.largest_timestamp(active=False)[0] == later
+
+
+def test_a_missing_index_is_named_and_the_walk_begins_at_the_start(plain: Path) -> None:
+    target = batches(plain)[40].last_offset
+    with opened(plain) as reader:
+        there = reader.translate_offset(target)
+        assert reader.missing == []
+    (plain / f"{NAME}.index").unlink()
+    (plain / f"{NAME}.timeindex").unlink()
+    with opened(plain) as reader:
+        found = reader.translate_offset(target)
+        assert reader.missing == [OFFSET, TIME]
+        assert (found.index_slot, found.index_position) == (-1, 0) and found[3:] == there[3:]
+        assert found.bytes_walked == batches(plain)[40].next_position
+        assert reader.pages()["index"] == []
+        assert reader.largest_timestamp(active=False)[0] == max(b.max_timestamp for b in batches(plain))
+
+
+STUMBLES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an index past the log": (
+        lambda p: damage.set_entry(p / f"{NAME}.index", 4, damage.entry(p / f"{NAME}.index", 4)[0], 2**31 - 1),
+        "leads to byte 2147483647 (slot 4)",
+    ),
+    "an index before the log": (
+        lambda p: damage.set_entry(p / f"{NAME}.index", 4, damage.entry(p / f"{NAME}.index", 4)[0], -1),
+        "leads to byte -1 (slot 4)",
+    ),
+    "an index into a batch": (
+        lambda p: damage.set_entry(
+            p / f"{NAME}.index", 4, damage.entry(p / f"{NAME}.index", 4)[0], damage.entry(p / f"{NAME}.index", 4)[1] + 4
+        ),
+        ", where the offset index leads: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("verb", "said"), STUMBLES.values(), ids=STUMBLES)
+def test_what_a_broker_would_stumble_over_is_said(plain: Path, verb: Callable[[Path], object], said: str) -> None:
+    offset, position = damage.entry(plain / f"{NAME}.index", 4)
+    verb(plain)
+    with opened(plain) as reader:
+        found = reader.translate_offset(offset)
+        assert found.batch is None and found.index_slot == 4
+        assert len(reader.troubles) == 1 and said in reader.troubles[0]
+        assert reader.troubles[0].startswith(f"{plain / NAME}.log: ")
+        if "where" in said:
+            assert f"no whole batch at byte {position + 4}," in reader.troubles[0]
+
+
+def test_a_torn_end_is_said_with_its_place_and_a_walk_that_stops_before_it_says_nothing(plain: Path) -> None:
+    every = batches(plain)
+    damage.shrink(plain / f"{NAME}.log", 5)
+    with opened(plain) as reader:
+        assert reader.translate_offset(every[-2].last_offset).batch == every[-2]
+        assert reader.troubles == []
+        assert reader.translate_offset(every[-1].last_offset).batch is None
+        assert [t.partition(" at byte ")[2].partition(":")[0] for t in reader.troubles] == [str(every[-1].position)]
+
+
+def test_a_log_that_lost_its_first_bytes_has_no_batch_at_its_start(plain: Path) -> None:
+    log = plain / f"{NAME}.log"
+    log.write_bytes(log.read_bytes()[5:])
+    (plain / f"{NAME}.index").write_bytes(b"")
+    with opened(plain) as reader:
+        assert reader.translate_offset(0).batch is None
+        assert "no whole batch at byte 0: " in reader.troubles[0]
+
+
+def test_records_that_cannot_be_decoded_are_said(plain: Path) -> None:
+    victim = batches(plain)[2]
+    damage.flip_byte(plain / f"{NAME}.log", victim.position + 61, 0x7E)
+    with opened(plain) as reader:
+        found = reader.translate_offset(victim.last_offset)
+        assert found.batch is not None and found.record is None
+        assert f"the batch at byte {victim.position} cannot be decoded whole" in reader.troubles[0]
+
+
+def test_pages_touched_are_those_of_probes_headers_and_the_batch_read(plain: Path) -> None:
+    every = batches(plain)
+    _, position = damage.entry(plain / f"{NAME}.index", 4)
+    after = [b for b in every if b.position >= position]
+    with opened(plain) as reader:
+        assert reader.pages() == {"index": [], "log": []}
+        found = reader.translate_offset(after[1].last_offset)
+        assert (found.index_slot, found.batch) == (4, after[1])
+        bytes_read = [*range(position, position + 61), *range(after[1].position, after[1].next_position)]
+        assert reader.pages(64) == {
+            "index": list(dict.fromkeys(slot * 8 // 64 for slot in probed(reader, after[1].last_offset))),
+            "log": list(dict.fromkeys(byte // 64 for byte in bytes_read)),
+        }
+        reader.find_by_timestamp(after[1].max_timestamp, 0)
+        assert list(reader.pages()) == ["time_index", "index", "log"] and reader.pages()["time_index"] == [0]
+
+
+def probed(reader: SegmentReader, target: int) -> list[int]:
+    from kidx.lookup.search import Recorder
+
+    assert reader.offsets is not None
+    recorder = Recorder(reader.offsets.reader())
+    reader.offsets.bounds(target, read=recorder)
+    return [slot for slot, _ in recorder.probes]
+
+
+def test_a_segment_is_its_log_and_the_files_of_its_name(plain: Path) -> None:
+    (plain / f"{NAME}.timeindex").unlink()
+    (plain / f"{NAME}.index.deleted").write_bytes(b"")
+    found = segment_of(str(plain / f"{NAME}.log"), FileName(LOG, 0, ""), 0)
+    assert {kind: Path(file.path).name for kind, file in found.files.items()} == {
+        LOG: f"{NAME}.log", OFFSET: f"{NAME}.index"
+    }  # fmt: skip
+    deleted = plain / f"{NAME}.log.deleted"
+    (plain / f"{NAME}.log").rename(deleted)
+    found = segment_of(str(deleted), FileName(LOG, 0, ".deleted"), 0)
+    assert {kind: Path(file.path).name for kind, file in found.files.items()} == {
+        LOG: f"{NAME}.log.deleted", OFFSET: f"{NAME}.index.deleted"
+    }  # fmt: skip
+    assert TIME in INDEX_OF_KIND
