@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from kidx import __version__
-from kidx.cli.environment import VARIABLES
 from kidx.cli.exit_status import MEANINGS
 from kidx.cli.group import LazyGroup, cli
+from kidx.cli.options import ENVIRONMENT
 
 MAN = Path(__file__).resolve().parents[1] / "man"
 PREFORMATTED = "\b"  # click's mark of a paragraph that keeps its lines
@@ -81,7 +81,7 @@ def common_sections(about: str) -> Iterator[str]:
     for status, meaning in MEANINGS.items():
         yield f".TP\n.B {status}\n{roff(meaning)}"
     yield ".SH ENVIRONMENT"
-    for name, meaning in VARIABLES.items():
+    for name, meaning in ENVIRONMENT.items():
         yield f".TP\n.B {name}\n{roff(meaning)}"
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kidx.cli.environment import VARIABLES
 from kidx.cli.exit_status import MEANINGS
+from kidx.cli.options import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = (ROOT / "docs/scripts.md").read_text()
@@ -51,7 +51,7 @@ def test_pictures_of_terminals_say_what_is_printed_now() -> None:
 def test_every_exit_status_and_variable_is_documented() -> None:
     for status, meaning in MEANINGS.items():
         assert f"| {status} | {meaning} |" in SCRIPTS
-    for name, meaning in VARIABLES.items():
+    for name, meaning in ENVIRONMENT.items():
         assert f"| `{name}` | {meaning} |" in SCRIPTS
 
 

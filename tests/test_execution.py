@@ -14,6 +14,7 @@ import pytest
 
 from kidx.errors import CannotRead, KidxError
 from kidx.execution import forked, run_forked, run_parallel
+from tests.support import HANG_S
 
 
 @pytest.fixture
@@ -88,12 +89,12 @@ def test_a_killed_process_is_an_error(forks: list[int]) -> None:
 
 def test_leaving_early_ends_them(forks: list[int]) -> None:
     started = time.monotonic()
-    with pytest.raises(KeyError), forked(time.sleep, [60, 60], 2):
+    with pytest.raises(KeyError), forked(time.sleep, [HANG_S, HANG_S], 2):
         raise KeyError("enough")
-    for _ in run_forked(lambda n: time.sleep(n) or n, [0, 60], 2):
+    for _ in run_forked(lambda n: time.sleep(n) or n, [0, HANG_S], 2):
         break
     assert_gone(forks)
-    assert time.monotonic() - started < 30  # no figure to reach: they would sleep for a minute
+    assert time.monotonic() - started < HANG_S, "the forks were not ended: they slept to the end"
 
 
 def assert_gone(forks: list[int]) -> None:

@@ -1,15 +1,15 @@
-"""The command line's frame: streams, failures, exit statuses. The commands themselves are in kidx.cli.group."""
+"""The command line. `main` handles streams, failures and exit statuses; kidx.cli.group has the commands, one a file."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kidx.cli import exit_status
+from kidx.cli.messages import complain as complain
 from kidx.errors import CannotRead, KidxError
-from kidx.text.escaping import NAMES, plain
+from kidx.text.escaping import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,10 +20,10 @@ Item = TypeVar("Item")
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit. Every failure is one sentence on standard error and a documented status."""
-    # numpy's linear algebra, which kidx never uses, would start a thread a core: a third of numpy's import.
+    """Run the command line and exit. Every failure is one sentence on stderr and a documented exit status."""
+    # numpy's linear algebra, which kidx does not use, would start a thread for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _mend_streams()
+    _prepare_streams()
     try:
         from kidx.cli.group import run
 
@@ -34,38 +34,31 @@ def main(args: list[str] | None = None) -> None:
         complain(str(e))
     except KeyboardInterrupt:
         status = exit_status.INTERRUPTED
-    except BrokenPipeError:  # the reader went away: `| head`
+    except BrokenPipeError:  # the reader has closed the pipe: `| head`
         status = exit_status.CLEAN
     except MemoryError:
         status = exit_status.UNREADABLE
         complain("out of memory; give it more, fewer --jobs, or fewer files at once")
-    except OSError as e:  # evidence has sentences of its own for files; what is left is mostly a full disk
+    except OSError as e:  # mostly a full disk: kidx.evidence makes CannotRead of failures to read a file
         status = exit_status.UNREADABLE
         complain(f"{e.filename or 'standard output'}: {(e.strerror or str(e)).lower()}")
-    except Exception as e:  # the last resort: a bug of kidx never looks like a verdict on a file
+    except Exception as e:  # a bug of kidx must never look like a verdict on a file
         status = exit_status.BUG
         complain(f"a bug in kidx itself: {type(e).__name__}: {e}; KIDX_TRACEBACK=1 shows where")
         if os.environ.get("KIDX_TRACEBACK"):
             sys.excepthook(type(e), e, e.__traceback__)
-    _leave(status)
+    _discard_unwritten_output()
+    sys.exit(status)
 
 
-def _mend_streams() -> None:
-    """Output is UTF-8 whatever the locale, no character fails (data files hold any bytes), and `>&-` discards it."""
+def _prepare_streams() -> None:
+    """Make both streams UTF-8 with escapes for undecodable file names; a closed one (`>&-`) discards its output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=NAMES)
-
-
-def complain(sentence: str) -> None:
-    """Say something on standard error, in kidx's name, after what standard output was given so far."""
-    with suppress(OSError):
-        sys.stdout.flush()
-    with suppress(OSError):
-        sys.stderr.write(f"kidx: {plain(sentence)}\n")
 
 
 def show_table(table: Table, show: Callable[[Table], None], *, summary_shown: bool = False) -> int:
@@ -108,11 +101,9 @@ def each(items: Iterable[Item | CannotRead], print_item: Callable[[Item], int]) 
     return status
 
 
-def _leave(status: int) -> None:
-    """End the process."""
+def _discard_unwritten_output() -> None:
+    """Redirect a stdout that cannot be flushed to /dev/null: Python flushes again at exit and would print an error."""
     try:
         sys.stdout.flush()
     except OSError:
-        # Python flushes again at exit and would complain; give it somewhere harmless to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(status)

@@ -1,4 +1,4 @@
-"""`kidx append`: add entries exactly as Kafka's classes do, all or none."""
+"""`kidx append`: append entries as Kafka's classes do, all or none."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kidx.cli.options import TakesNegativeNumbers, base_offset_option, dry_run_option, examples, format_option, lines_of
+from kidx.cli.options import TakesNegativeNumbers, base_offset_option, examples, format_option, lines_of
 from kidx.cli.values import Bytes
-from kidx.cli.writing import carry_out_steps, one_step
+from kidx.cli.writing import carry_out_steps, dry_run_option
 from kidx.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 )
 @click.argument("file", type=click.Path(readable=False))
 @click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
-@click.option("--create", is_flag=True, help="Make a new file, of --max-index-size until it is trimmed at the end.")
+@click.option("--create", is_flag=True, help="Create a new file.")
 @click.option(
     "--max-index-size",
     type=Bytes(most=2**31 - 1),
-    help="How large the index may grow, rounded down to whole entries  [default for --create: 10485760].",
+    help="The largest size of the index, rounded down to complete entries  [default for --create: 10485760].",
 )
-@click.option("--keep-allocated", is_flag=True, help="Leave the file preallocated at that size, as a live broker does.")
-@click.option("--on-roll", is_flag=True, help="Use the time index's last slot, which is kept for the segment's roll.")
+@click.option("--keep-allocated", is_flag=True, help="Leave the file preallocated, as a running broker does.")
+@click.option("--on-roll", is_flag=True, help="Use the time index's last slot, reserved for the segment's roll.")
 @base_offset_option
 @dry_run_option
 @format_option()
@@ -56,20 +56,21 @@ def command(
     `-` reads entries from standard input: the JSON lines or CSV that `kidx dump` prints.
 
     Refused, with nothing written: a full index, an offset or timestamp out of order, an offset or position that does
-    not fit. An equal timestamp is silently ignored, as Kafka does. In a preallocated file the entries go after the last
-    one that is there. The file as it was is kept; `kidx undo FILE` brings it back.
+    not fit. An equal timestamp is silently ignored, as in Kafka. In a preallocated file the new entries go directly
+    after the last one. The old file is kept; `kidx undo FILE` restores it.
     """
     from kidx.surgery.append import plan_append
     from kidx.surgery.index_file import load_index
+    from kidx.surgery.steps import index_step
 
     index = load_index(file, base_offset, missing_is_fine=create)
     if create and index.data is not None:
-        raise UsageError(f"{file}: it is there already; leave out --create to append to it")
+        raise UsageError(f"{file}: the file exists; omit --create to append to it")
     given = list(_read_all(index, entries))
     if not given:
-        raise UsageError("no entry given on standard input; nothing to append")
+        raise UsageError("standard input has no entries; nothing to append")
     change = plan_append(index, given, max_index_size=max_index_size, keep_allocated=keep_allocated, on_roll=on_roll)
-    return carry_out_steps([one_step(change, index.base_offset)], form, dry_run)
+    return carry_out_steps([index_step(change, index.base_offset)], form, dry_run)
 
 
 def _read_all(index: IndexFile, entries: tuple[str, ...]) -> Iterator[tuple[int, ...]]:

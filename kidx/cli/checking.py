@@ -1,19 +1,23 @@
-"""What `verify` and `scan` have in common: which rules and how deep, and what status the result has."""
+"""What `verify` and `scan` have in common: options, and how a run of checks is printed and becomes an exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kidx.cli.options import base_offset_option
+from kidx.cli import exit_status
+from kidx.cli.messages import complain
+from kidx.cli.options import base_offset_option, wants_color
 from kidx.cli.values import Rules
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
 
 if TYPE_CHECKING:
     from kidx.checks.options import Options
+    from kidx.findings import Rule
+    from kidx.report.findings.render import Checked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,17 +29,17 @@ _OPTIONS = (
         show_default=True,
         help="The least severity of a finding that makes the exit status 1.",
     ),
-    click.option("--select", type=Rules(), help="Report these rules only: codes, names, or prefixes as KX1."),
+    click.option("--select", type=Rules(), help="Report only these rules: codes, names, or prefixes such as KX1."),
     click.option("--ignore", type=Rules(), help="Do not report these rules."),
     click.option("--quick", is_flag=True, help="Read no log: what a broker checks at start, and more."),
     click.option("--deep", is_flag=True, help="Decode every record."),
     click.option(
-        "--sample", metavar="N%|N/M", help="Read that share of the logs: a percentage, or the Nth of M shares."
+        "--sample", metavar="N%|N/M", help="Read only a share of the logs: a percentage, or the Nth of M shares."
     ),
-    click.option("--live", is_flag=True, help="A broker may be writing: files that grow are no trouble."),
+    click.option("--live", is_flag=True, help="A broker may be writing: growing files are not findings."),
     base_offset_option,
-    click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file."),
-    click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do."),
+    click.option("--all", "every", is_flag=True, help="Show every finding, not only 20 of a rule in a file."),
+    click.option("-v", "--verbose", is_flag=True, help="Show with each finding what a broker would do."),
 )
 
 
@@ -54,16 +58,49 @@ def options_of(
     sample: str | None,
     live: bool,
     base_offset: int | None,
-    jobs: int = 1,
 ) -> Options:
-    """The options as checks take them. Raises UsageError for unknown rules and impossible samples."""
+    """The options as the checks take them. Raises UsageError for unknown rules and impossible samples."""
     from kidx.checks.catalogue import RULES, codes_of
     from kidx.checks.options import DEEP, DEFAULT, QUICK, Options, Sample
 
     if quick and deep:
-        raise UsageError("--quick reads no log and --deep every record of it; choose one of them")
+        raise UsageError("--quick reads no log and --deep decodes every record; choose one of them")
     rules = (codes_of(select.split(",")) if select else frozenset(RULES)) - codes_of((ignore or "").split(","))
     if not rules:
         raise UsageError(f"--select {select} --ignore {ignore}: no rule is left to check")
     chosen = Sample.parse(sample) if sample else None
-    return Options(base_offset, live, QUICK if quick else DEEP if deep else DEFAULT, chosen, jobs, rules)
+    return Options(base_offset, live, QUICK if quick else DEEP if deep else DEFAULT, chosen, 1, rules)
+
+
+def status_of(checked: Checked, fail_level: str) -> int:
+    """The exit status: 3 where something was not read or nothing was checked, else 1 for findings at `fail_level`."""
+    if checked.unread or not checked.coverage.files:
+        return exit_status.UNREADABLE
+    failing = _failing(fail_level)
+    return exit_status.FINDINGS if any(f.severity in failing for f in checked.findings) else exit_status.CLEAN
+
+
+def print_checked(
+    form: str,
+    checked: Checked,
+    rules: Mapping[str, Rule],
+    paths: Sequence[str],
+    *,
+    fail_level: str,
+    color: str,
+    every: bool,
+    verbose: bool,
+) -> int:
+    """Print the result, and on stderr what could not be read. Returns the exit status."""
+    from kidx.report.findings.render import render_checked
+
+    for sentence in checked.unread:
+        complain(sentence)
+    status, colored = status_of(checked, fail_level), wants_color(color)
+    failing = _failing(fail_level)
+    render_checked(form, checked, rules, failing, status, paths, color=colored, every=every, verbose=verbose)
+    return status
+
+
+def _failing(fail_level: str) -> tuple[str, ...]:
+    return SEVERITIES[: SEVERITIES.index(fail_level) + 1]

@@ -1,4 +1,4 @@
-"""`kidx completion SHELL`."""
+"""`kidx completion`: print a shell's completion script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHERE = {
 @click.command(epilog=examples(*WHERE.values()))
 @click.argument("shell", type=click.Choice(list(WHERE)))
 def command(shell: str) -> None:
-    """Print the script that teaches SHELL to complete kidx's commands, options and their values."""
+    """Print the script with which SHELL completes kidx's commands, options and their values."""
     from click.shell_completion import get_completion_class
 
     from kidx.cli.group import cli
@@ -24,7 +24,7 @@ def command(shell: str) -> None:
     completion = get_completion_class(shell)
     assert completion is not None  # the choices are click's own
     made = completion(cli, {}, "kidx", "_KIDX_COMPLETE")
-    # Not completion.source(), which asks bash for its version first: the script may be made on another machine.
+    # Not made.source(): it runs bash to check its version, but the script may be for another machine.
     script = made.source_template % made.source_vars()
-    # click's script for fish cuts what is offered at every comma; only the first one ends the kind of an offer.
+    # click's script for fish splits a completion at every comma; only the first one separates type and value.
     click.echo(script.replace('string split ","', 'string split --max 1 ","'))

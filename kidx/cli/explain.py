@@ -1,4 +1,4 @@
-"""`kidx explain`: tell a rule's story."""
+"""`kidx explain`: explain rules."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Examples:
 @click.argument("rules", nargs=-1, metavar="[RULE]...", type=Rules(systems=("kafka", "rocketmq")))
 @format_option()
 def command(rules: tuple[str, ...], form: str) -> None:
-    """Tell what a rule of `verify` means, what a broker would do, and what to do about it.
+    """Explain what a rule of `verify` means, what a broker would do, and how to repair it.
 
-    A RULE is a code (KX110), a name (zero-tail) or the beginning of codes (KX1). Without one, all are listed.
+    A RULE is a code (KX110), a name (zero-tail) or a prefix of codes (KX1). Without one, all rules are listed.
     """
     from kidx.checks.catalogue import RULES, codes_of
-    from kidx.report.findings.explain import render_rule_list, render_stories, stories_table
+    from kidx.report.findings.explain import render_rule_list, render_rules, rules_table
     from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
 
     every = RULES | ROCKETMQ_RULES
@@ -32,8 +32,8 @@ def command(rules: tuple[str, ...], form: str) -> None:
     if form != "text":
         from kidx.report.formats.render import render
 
-        render(stories_table(chosen), form)
+        render(rules_table(chosen), form)
     elif rules:
-        render_stories(chosen)
+        render_rules(chosen)
     else:
         render_rule_list(chosen)

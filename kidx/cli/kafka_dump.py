@@ -49,19 +49,19 @@ def kafka_run(asked: Mapping[str, Any]) -> DumpLogSegments:
 def print_kafka_text(run: DumpLogSegments, paths: list[str], kind: str | None) -> int:
     """Print every file, then the complaints about all of them; the exit status. Raises UsageError."""
     from kidx.compat.dump_log_segments.dump import KINDS
-    from kidx.report.formats.arrays import write
     from kidx.tables.input_files import input_files
+    from kidx.text.output import write_bytes
 
     def print_file(file: InputFile) -> int:
         try:
-            write(sys.stdout, run.lines(file))
+            write_bytes(sys.stdout, run.lines(file))
         finally:
             for message in run.take_messages():
                 say(message.text) if message.of_the_tool else complain(message.text)
         return run.status
 
     def say(text: str) -> None:
-        write(sys.stderr, [os.fsencode(text + "\n")])
+        write_bytes(sys.stderr, [os.fsencode(text + "\n")])
 
     status = each(list(input_files(paths, kind, KINDS)), print_file)
     for text in run.complaints():

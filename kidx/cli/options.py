@@ -1,18 +1,24 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, and the environment variables that kidx reads."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from kidx.cli.color import wants_color as wants_color
 from kidx.cli.values import OFFSET
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
+ENVIRONMENT = {  # the man page lists these
+    "NO_COLOR": "If set and not empty, output is not coloured, except with `--color always`.",
+    "TERM": "If `dumb`, output is not coloured.",
+    "KIDX_TRACEBACK": "If set and not empty, a bug of kidx shows its traceback.",
+}
 
 
 def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -32,12 +38,12 @@ def given(asked: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def examples(*lines: str) -> str:
-    """A command's epilog: `Examples:` and these lines as they are."""
+    """A command's epilog: `Examples:` and these lines."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 class Sectioned(click.Command):
-    """A command whose help puts options of one use below a heading: where their text begins with a `sections` key."""
+    """A command whose help has sections. Options whose help begins with a key of `sections` go under its heading."""
 
     def __init__(self, *args: Any, sections: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,9 +54,9 @@ class Sectioned(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
-                names, said = record
-                prefix = next((prefix for prefix in self.sections if said.startswith(prefix)), "")
-                shown = said.removeprefix(prefix)
+                names, text = record
+                prefix = next((prefix for prefix in self.sections if text.startswith(prefix)), "")
+                shown = text.removeprefix(prefix)
                 row = names, shown[:1].upper() + shown[1:]
                 headings.setdefault(self.sections.get(prefix, "Options"), []).append(row)
         for heading, rows in headings.items():
@@ -59,7 +65,7 @@ class Sectioned(click.Command):
 
 
 class TakesNegativeNumbers(Sectioned):
-    """A command whose arguments may be negative numbers: -1 is a target, and --nonsense still an unknown option."""
+    """A command whose arguments may be negative numbers: -1 is a target, --nonsense is still an unknown option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         known = {name for p in self.get_params(ctx) for name in (*p.opts, *p.secondary_opts)}
@@ -78,7 +84,7 @@ class TakesNegativeNumbers(Sectioned):
 
 
 def format_option(*more: str) -> Callable[[F], F]:
-    """--format: the common ones and what a command adds."""
+    """--format: the common formats, and those that a command adds."""
     return click.option(
         "--format",
         "form",
@@ -90,30 +96,30 @@ def format_option(*more: str) -> Callable[[F], F]:
 
 
 def iso_option(f: F) -> F:
-    """--iso: an ISO 8601 form beside each timestamp."""
-    return click.option("--iso", is_flag=True, help="Add an ISO 8601 form beside each timestamp.")(f)
+    """--iso: each timestamp also in ISO 8601."""
+    return click.option("--iso", is_flag=True, help="Show each timestamp in ISO 8601, too.")(f)
 
 
 def base_offset_option(f: F) -> F:
-    """--base-offset: for files whose name does not tell."""
+    """--base-offset: for files whose name does not give it."""
     return click.option(
         "--base-offset",
         type=OFFSET,
-        help="The segment's base offset, where the file's name does not tell.",
+        help="The segment's base offset, if the file's name does not give it.",
     )(f)
 
 
 def from_file_option(f: F) -> F:
-    """--from-file: more paths, a line each."""
+    """--from-file: more paths, one on each line."""
     return click.option(
         "--from-file",
         type=click.Path(readable=False),
-        help="Read more paths from this file, a line each (`-`: standard input).",
+        help="Read more paths from this file, one on each line (`-`: standard input).",
     )(f)
 
 
 def color_option(f: F) -> F:
-    """--color: when to colour."""
+    """--color: when output is coloured."""
     return click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
@@ -123,15 +129,22 @@ def color_option(f: F) -> F:
     )(f)
 
 
+def wants_color(choice: str = "auto") -> bool:
+    """Whether output is coloured: as chosen, else on a terminal unless NO_COLOR or TERM forbids it."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def paths_from(paths: tuple[str, ...], from_file: str | None) -> list[str]:
-    """Path arguments and those of --from-file, with globs expanded. Raises UsageError where there are none."""
+    """Path arguments and those of --from-file, with patterns expanded. Raises UsageError where there are none."""
     from kidx.logdir.tree import expand
 
     return list(expand(given_paths(paths, from_file)))
 
 
 def given_paths(paths: tuple[str, ...], from_file: str | None) -> list[str]:
-    """Path arguments and those of --from-file as they are. Raises UsageError where there are none."""
+    """Path arguments and those of --from-file. Raises UsageError where there are none."""
     given = list(paths)
     if from_file is not None:
         given += [line for line in lines_of(from_file) if line]
@@ -141,13 +154,8 @@ def given_paths(paths: tuple[str, ...], from_file: str | None) -> list[str]:
 
 
 def lines_of(path: str) -> Iterator[str]:
-    """Lines of a text file of arguments, `-` for standard input, without their ends; file names may hold any bytes."""
+    """The lines of a file of arguments (`-`: standard input), without line ends. File names may hold any bytes."""
     from kidx.evidence import read_file
 
     for line in read_file(path).split(b"\n"):
         yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
-
-
-def dry_run_option(f: F) -> F:
-    """--dry-run: show, write nothing."""
-    return click.option("--dry-run", is_flag=True, help="Show what would change, entry by entry; write nothing.")(f)

@@ -1,17 +1,20 @@
-"""`kidx rebuild`: make indexes anew from the log, as a broker's recovery does."""
+"""`kidx rebuild`: rebuild indexes from the log, as a broker's recovery does."""
 
 from __future__ import annotations
 
 import click
 
-from kidx.cli.options import dry_run_option, examples, format_option, from_file_option, paths_from
-from kidx.cli.rebuild_run import rebuild_paths
+from kidx.cli.messages import complain
+from kidx.cli.options import examples, format_option, from_file_option, paths_from
 from kidx.cli.values import JOBS, Bytes
+from kidx.cli.writing import carry_out_steps, dry_run_option
+from kidx.errors import KidxError, UsageError
+from kidx.execution import usual_jobs
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
 
 
 @click.command(
-    short_help="Make indexes anew from the log.",
+    short_help="Rebuild indexes from the log.",
     epilog=examples(
         "kidx rebuild /var/lib/kafka/data/orders-3 --output fixed",
         "kidx rebuild --dry-run orders-3/00000000000000004117.log",
@@ -23,9 +26,9 @@ from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX
     "--output",
     type=click.Path(readable=False),
     metavar="DIR",
-    help="Write DIR/<partition>/<file>, beside nothing of the broker's.",
+    help="Write DIR/<partition>/<file>; the broker's directories stay as they are.",
 )
-@click.option("--in-place", is_flag=True, help="Replace the indexes where they are; the old ones are kept (kidx undo).")
+@click.option("--in-place", is_flag=True, help="Replace the indexes in place; the old ones are kept (kidx undo).")
 @click.option(
     "--index-interval-bytes",
     type=Bytes(most=2**31 - 1),
@@ -40,7 +43,7 @@ from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX
     show_default=True,
     help="The topic's segment.index.bytes.",
 )
-@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
+@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @from_file_option
 @dry_run_option
 @format_option()
@@ -55,20 +58,29 @@ def command(
     dry_run: bool,
     form: str,
 ) -> int:
-    """Make the offset, time and transaction index of segments anew from their logs, byte for byte as a broker's
-    recovery would, without one.
+    """Rebuild the offset, time and transaction indexes of segments from their logs, byte for byte as a broker's
+    recovery does, without a broker.
 
-    A PATH is a segment (its .log or an index), a partition, or a log dir. Exactly one of --output and --in-place is
-    wanted, except with --dry-run, which compares with the indexes that are there, entry by entry. A log that breaks off
-    is indexed up to there and said so; the log itself is never touched.
+    A PATH is a segment (its .log or an index), a partition, or a log dir. Give --output or --in-place; or --dry-run,
+    which compares with the existing indexes, entry by entry. A log that is broken at some byte is indexed up to there,
+    and a message says so. The log itself is never changed.
     """
-    return rebuild_paths(
+    from kidx.surgery.steps import rebuild_steps
+
+    if not dry_run and (output is None) == (not in_place):
+        raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
+    failures: list[KidxError] = []
+
+    def on_failure(e: KidxError) -> None:
+        complain(str(e))
+        failures.append(e)
+
+    steps = rebuild_steps(
         paths_from(paths, from_file),
-        output=output,
-        in_place=in_place,
-        dry_run=dry_run,
-        jobs=jobs,
+        output,
+        on_failure,
         interval_bytes=index_interval_bytes,
         max_index_size=max_index_size,
-        form=form,
+        jobs=jobs or usual_jobs(),
     )
+    return max([carry_out_steps(steps, form, dry_run), *(e.exit_status for e in failures)])

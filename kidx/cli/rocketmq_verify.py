@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kidx.cli import complain
-from kidx.cli.color import wants_color
-from kidx.cli.verdict import print_verdict, status_of
+from kidx.cli.checking import print_checked
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
@@ -51,10 +49,4 @@ def verify_stores(
         from kidx.checks.catalogue import left_out
 
         whole.coverage.skipped += left_out(rules, RULES)
-    for sentence in whole.unread:
-        complain(sentence)
-    failing, status = status_of(whole, fail_level)
-    print_verdict(
-        form, whole, failing, status, roots, rules=RULES, color=wants_color(color), every=every, verbose=verbose
-    )
-    return status
+    return print_checked(form, whole, RULES, roots, fail_level=fail_level, color=color, every=every, verbose=verbose)

@@ -6,8 +6,10 @@ import sys
 
 import click
 
-from kidx.cli.checking import checking_options, options_of
-from kidx.cli.options import color_option, format_option, from_file_option, paths_from, wants_color
+from kidx.cli.checking import checking_options, options_of, print_checked, status_of
+from kidx.cli.options import color_option, format_option, from_file_option, paths_from
+from kidx.cli.values import SparkSetting
+from kidx.errors import UsageError
 
 
 @click.command(
@@ -29,23 +31,21 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
     show_default=True,
     help="Spark's master: local[N], spark://..., yarn, k8s://...",
 )
-@click.option(
-    "--conf", "config", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's own; may be repeated."
-)
+@click.option("--conf", "config", multiple=True, type=SparkSetting(), help="A setting of Spark's own; may be repeated.")
 @click.option(
     "--out",
     type=click.Path(readable=False),
     metavar="DIR",
-    help="Keep results here (or at a URI), and next time read only what has changed.",
+    help="Keep results here (or at a URI), and read only what has changed the next time.",
 )
-@click.option("--report", type=click.Choice(["html"]), help="Write a page with pictures, too: DIR/report.html.")
-@click.option("--entries", is_flag=True, help="Write every index entry as Parquet below --out, too.")
-@click.option("--compaction", is_flag=True, help="Say what compaction would save, of every data topic.")
-@click.option("--fresh", is_flag=True, help="Read everything again, whatever --out holds from before.")
+@click.option("--report", type=click.Choice(["html"]), help="Also write a page with charts: DIR/report.html.")
+@click.option("--entries", is_flag=True, help="Also write every index entry as Parquet below --out.")
+@click.option("--compaction", is_flag=True, help="Show what compaction would save, for every data topic.")
+@click.option("--fresh", is_flag=True, help="Read everything again, even what --out has results for.")
 @click.option(
     "--spark-log",
     type=click.Path(dir_okay=False, readable=False),
-    help="Where Spark's own log goes.  [default: nowhere]",
+    help="Write Spark's own log to this file.  [default: not kept]",
 )
 @checking_options
 @color_option
@@ -54,7 +54,7 @@ def command(
     from_file: str | None,
     form: str,
     master: str,
-    config: tuple[str, ...],
+    config: tuple[tuple[str, str], ...],
     out: str | None,
     report: str | None,
     entries: bool,
@@ -75,27 +75,37 @@ def command(
 ) -> int:
     """Check a fleet's log dirs with Spark: the findings of `kidx verify`, and answers about the fleet.
 
-    PATH is a directory, a tree or a pattern, here or in a store (s3://, gs://, hdfs://). Needs kidx[spark].
+    PATH is a directory, a tree or a pattern, local or in a store (s3://, gs://, hdfs://). Requires kidx[spark].
     """
-    from kidx.cli import complain
-    from kidx.cli.fleet import FleetProgress, keep_results, settings_of
-    from kidx.cli.verdict import print_verdict, status_of
+    from kidx.pipeline.session import need_spark
 
-    settings = settings_of(master, config, out, report, entries, compaction, fresh, spark_log)
+    need_spark()
+    from kidx.checks.catalogue import RULES
+    from kidx.pipeline.output import write_results
+    from kidx.pipeline.scan import Settings, scan
+    from kidx.report.findings.rows import summary_of
+    from kidx.report.screens.fleet import render_fleet
+    from kidx.report.screens.fleet_page import fleet_page
+    from kidx.report.screens.progress import ProgressLine
+
+    for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
+        if wanted and out is None:
+            raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
     options = options_of(select, ignore, quick, deep, sample, live, base_offset)
-    asked = paths_from(paths, from_file)
-    from kidx.pipeline.scan import scan
-
-    with FleetProgress() as progress:
-        scanned = scan(asked, options, settings, progress)
-    checked = scanned.checked
-    for sentence in checked.unread:
-        complain(sentence)
-    failing, status = status_of(checked, fail_level)
-    keep_results(settings, scanned, status, report)
-    print_verdict(form, checked, failing, status, asked, color=wants_color(color), every=every, verbose=verbose)
+    expanded = paths_from(paths, from_file)
+    settings = Settings(master, dict(config), out, entries, compaction, fresh, spark_log)
+    with ProgressLine() as progress:
+        scanned = scan(expanded, options, settings, progress)
+    checked, tables = scanned.checked, scanned.fleet.tables
+    if out is not None:
+        summary = summary_of(checked.findings, checked.coverage, status_of(checked, fail_level))
+        store = write_results(out, scanned, summary)
+        if report:
+            page = fleet_page(tables, checked.findings, summary, scanned.inventory.bytes)
+            store.write("report.html", page.encode("utf-8", "backslashreplace"))
+    status = print_checked(
+        form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
+    )
     if form == "text":
-        from kidx.report.screens.fleet import render_fleet
-
-        render_fleet(scanned.fleet.tables, sys.stdout)
+        render_fleet(tables, sys.stdout)
     return status

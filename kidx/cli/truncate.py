@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import base_offset_option, dry_run_option, examples, format_option
+from kidx.cli.options import base_offset_option, examples, format_option
 from kidx.cli.values import OFFSET
-from kidx.cli.writing import carry_out_steps, one_step
+from kidx.cli.writing import carry_out_steps, dry_run_option
 
 
 @click.command(
@@ -17,19 +17,20 @@ from kidx.cli.writing import carry_out_steps, one_step
     ),
 )
 @click.argument("file", type=click.Path(readable=False))
-@click.option("--to", "offset", type=OFFSET, required=True, help="The first offset that goes.")
-@click.option("--keep-allocated", is_flag=True, help="Leave the file's size as it is, zeros after the entries.")
+@click.option("--to", "offset", type=OFFSET, required=True, help="The first offset to remove.")
+@click.option("--keep-allocated", is_flag=True, help="Keep the file's size, with zeros after the entries.")
 @base_offset_option
 @dry_run_option
 @format_option()
 def command(file: str, offset: int, keep_allocated: bool, base_offset: int | None, dry_run: bool, form: str) -> int:
-    """Remove an index's entries at and past an offset, as Kafka's truncateTo does; the rest is trimmed to its size.
+    """Remove an index's entries at and past an offset, as Kafka's truncateTo does, and trim the file.
 
-    The log itself is never touched. The file as it was is kept; `kidx undo FILE` brings it back.
+    The log itself is never changed. The old file is kept; `kidx undo FILE` restores it.
     """
     from kidx.surgery.cut import plan_truncate
     from kidx.surgery.index_file import load_index
+    from kidx.surgery.steps import index_step
 
     index = load_index(file, base_offset)
     change = plan_truncate(index, offset, keep_allocated=keep_allocated)
-    return carry_out_steps([one_step(change, index.base_offset)], form, dry_run)
+    return carry_out_steps([index_step(change, index.base_offset)], form, dry_run)

@@ -1,4 +1,4 @@
-"""Kinds of values that options take: what help calls them, what is refused, what a shell may offer."""
+"""Types of option values: their names in help, what they accept, what shell completion offers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]
-    """A whole number from `least` to `most`. `name` is what it counts, and help's word for it: OFFSET, N, MS."""
+    """A whole number from `least` to `most`. `name` is its name in help: OFFSET, N, MS."""
 
     def __init__(self, name: str = "N", least: int = 0, most: int = _MOST) -> None:
         self.name, self.least, self.most = name, least, most
@@ -27,7 +27,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]
         text = str(value)
         digits = text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 20
         if not (digits and self.least <= int(text) <= self.most):
-            bounds = f"from {self.least} to {self.most}" if self.most < _MOST else f"from {self.least} on"
+            bounds = f"from {self.least} to {self.most}" if self.most < _MOST else f"of at least {self.least}"
             self.fail(f"{text!r} is not a whole number {bounds}", param, ctx)
         return int(text)
 
@@ -49,7 +49,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"(\d{1,19})\s*([kmgt]?)(?:i?b)?", str(value).lower(), re.ASCII)
         if not match:
-            self.fail(f"{str(value)!r} is no number of bytes; 8192, 64k, 16MiB and 2G are", param, ctx)
+            self.fail(f"{str(value)!r} is not a number of bytes such as 8192, 64k, 16MiB or 2G", param, ctx)
         size = int(match[1]) * _UNITS[match[2]]
         if not self.least <= size <= self.most:
             self.fail(f"{value} is not between {self.least} and {self.most} bytes", param, ctx)
@@ -57,9 +57,9 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
 
 
 class OneOf(click.ParamType):  # type: ignore[type-arg]
-    """A word of a list that is only made when a word is judged or a shell asks: making it imports much.
+    """A word of a list. `known` returns the list; it is called only for a given word, because it imports much.
 
-    `known` gives the words. The metavar is `name`, so help need not list them.
+    Help shows `name` instead of the words.
     """
 
     def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
@@ -81,9 +81,9 @@ class OneOf(click.ParamType):  # type: ignore[type-arg]
 
 
 class Rules(click.ParamType):  # type: ignore[type-arg]
-    """Rules by code, name or prefix, one or several between commas. The catalogue judges them; a shell is offered both.
+    """Rules by code, name or prefix, separated by commas. Words are not checked here: the catalogue refuses them.
 
-    `systems` are those whose rules are offered: kafka, rocketmq.
+    Shell completion offers the rules of `systems`: kafka, rocketmq.
     """
 
     def __init__(self, name: str = "RULE,...", systems: tuple[str, ...] = ("kafka",)) -> None:
@@ -100,4 +100,16 @@ class Rules(click.ParamType):  # type: ignore[type-arg]
         rules = [rule for system in self._systems for rule in of_system[system].values()]
         codes = [(r.code, r.name) for r in rules if r.code.startswith(begun.upper())]
         names = [(r.name, r.title) for r in rules if begun and r.name.startswith(begun.lower())]
-        return [CompletionItem(f"{before}{comma}{word}", help=said) for word, said in (*codes, *names)]
+        return [CompletionItem(f"{before}{comma}{word}", help=text) for word, text in (*codes, *names)]
+
+
+class SparkSetting(click.ParamType):  # type: ignore[type-arg]
+    """NAME=VALUE, a setting of Spark's, as a pair."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        name, equals, setting = str(value).partition("=")
+        if not equals or not name.startswith("spark."):
+            self.fail(f"{str(value)!r} is not a setting such as spark.executor.memory=2g", param, ctx)
+        return name, setting

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import checking_options, options_of
+from kidx.cli.checking import checking_options, options_of, print_checked
 from kidx.cli.options import color_option, format_option, from_file_option, paths_from
 from kidx.cli.values import JOBS
+from kidx.errors import UsageError
+from kidx.evidence import STDIN_NAMES, is_uri
+from kidx.execution import usual_jobs
 
 
 @click.command(
@@ -29,10 +32,12 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option(
     "--kind",
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
-    help="What a file is whose name does not tell; `-` needs it.",
+    help="The kind of a file whose name does not say; required for `-`.",
 )
-@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
-@click.option("--suggest", is_flag=True, help="Say which kidx command mends each finding, and what else would cost.")
+@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option(
+    "--suggest", is_flag=True, help="Show which kidx command repairs each finding, and what an alternative costs."
+)
 @color_option
 def command(
     paths: tuple[str, ...],
@@ -53,22 +58,34 @@ def command(
     base_offset: int | None,
     color: str,
 ) -> int:
-    """Check files, directories or trees: indexes, logs, each against the other, and what lies beside them.
+    """Check files, directories or trees: indexes, logs, each against the other, and the files next to them.
 
     PATH is a file, a partition's directory, a log dir, a tree, a pattern, or `-` (standard input, with --kind). Without
-    --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is said; what
-    could not be read is status 3.
+    --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is listed. If
+    something cannot be read, the exit status is 3.
     """
-    from kidx.cli.verify_run import verify_paths
+    from kidx.checks.catalogue import RULES
+    from kidx.checks.run import check_all
+    from kidx.checks.targets import targets_of
+    from kidx.report.findings.suggestions import FORMATS, render_suggestions
+    from kidx.report.screens.progress import ProgressBar
 
-    return verify_paths(
-        paths_from(paths, from_file),
-        options_of(select, ignore, quick, deep, sample, live, base_offset)._replace(kind=kind),
-        jobs,
-        form=form,
-        fail_level=fail_level,
-        color=color,
-        every=every,
-        verbose=verbose,
-        suggest=suggest,
+    options = options_of(select, ignore, quick, deep, sample, live, base_offset)
+    expanded = paths_from(paths, from_file)
+    if suggest and form not in FORMATS:
+        raise UsageError(f"--suggest goes with --format {' or '.join(FORMATS)}; {form} has no place for suggestions")
+    if kind is None and any(path in STDIN_NAMES for path in expanded):
+        raise UsageError("standard input has no name that gives its kind; add --kind")
+    if any(map(is_uri, expanded)):
+        jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
+    with ProgressBar("checked") as progress:
+        options = options._replace(kind=kind, jobs=jobs or usual_jobs())
+        checked = check_all(targets_of(expanded), options, progress)
+    status = print_checked(
+        form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
     )
+    if suggest:
+        from kidx.surgery.advice import suggest as suggestions_for
+
+        render_suggestions(suggestions_for(checked.findings, RULES), RULES, form)
+    return status

@@ -1,9 +1,9 @@
-"""Which topics compaction would shrink: every data partition of a fleet taken through one full pass of the cleaner.
+"""What compaction would save: one full pass of the cleaner over each data partition of a fleet.
 
-Full means: with a map that holds all keys of the cleanable part. Three steps, all on Spark: tasks read the dirty part
-and give each key's digest with its first and latest offset, a row a key and stretch; DataFrames put these together
-over the whole partition (groupBy, min, max); and a task a partition reads the log again and judges each record as
-kidx.cleaner does, by those latest offsets. Neither keys nor records pass through the JVM.
+Full means: with an offset map that holds all keys of the cleanable part. Three steps run on Spark. Tasks read the dirty
+part and return each key's digest with its first and latest offset. DataFrames aggregate these by partition (groupBy,
+min, max). A task for each partition then reads the log again and decides about each record as kidx.cleaner does, with
+those latest offsets. Neither keys nor records pass through the JVM.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from kidx.evidence import absolute
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
 from kidx.pipeline.inventory import Unit, pack
-from kidx.pipeline.latest import DIGEST, LatestOffsets
-from kidx.pipeline.results import Row, shield, unshield
+from kidx.pipeline.latest_offsets import DIGEST, LatestOffsets
+from kidx.pipeline.results import Row, from_arrow_text, to_arrow_text
 from kidx.pipeline.waves import GROUP_BYTES, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_KEYS_AT_ONCE = 1 << 17  # distinct keys that a task holds before it gives them away
+_KEYS_AT_ONCE = 1 << 17  # distinct keys that a task holds before it returns them
 _NOT_DATA = ("__cluster_metadata",)  # the quorum's log, which snapshots clean
 _UNIT = pa.schema([("group", pa.int32()), ("unit", pa.int32()), ("directory", pa.string()), ("now_ms", pa.int64())])
 _KEY = pa.schema([("unit", pa.int32()), ("digest", pa.binary()), ("first", pa.int64()), ("latest", pa.int64())])
@@ -44,55 +44,55 @@ _JUDGED = pa.schema([("unit", pa.int32()), ("judged", pa.string())])
 
 
 def compactable(units: Iterable[Unit]) -> list[Unit]:
-    """The units that a cleaner could be given: whole directories of topics' data."""
+    """The units that a cleaner could clean: complete partition directories of data topics."""
     return [u for u in units if u.target.names is None and u.place.topic and u.place.topic not in _NOT_DATA]
 
 
 def judge_compaction(session: Callable[[], SparkSession], units: Iterable[Unit], now_ms: int) -> list[Row]:
-    """What a full pass at `now_ms` makes of each compactable unit, in order: the unit's place and what `judge` says."""
+    """The result of a full pass at `now_ms` over each compactable unit, in order: its place and `judge`'s row."""
     wanted = compactable(units)
     if not wanted:
         return []
     groups = pack([unit.cost for unit in wanted], GROUP_BYTES)
-    asked = [
-        {"group": group, "unit": number, "directory": shield(absolute(unit.target.directory)), "now_ms": now_ms}
+    requests = [
+        {"group": group, "unit": number, "directory": to_arrow_text(absolute(unit.target.directory)), "now_ms": now_ms}
         for number, (unit, group) in enumerate(zip(wanted, groups, strict=True))
     ]
-    rows = _on_spark(session(), asked, max(groups) + 1)
-    told = {row["unit"]: json.loads(row["judged"]) for row in rows}
+    rows = _on_spark(session(), requests, max(groups) + 1)
+    judged = {row["unit"]: json.loads(row["judged"]) for row in rows}
     return [
-        {"broker": unit.place.broker, "topic": unit.place.topic, "partition": unit.place.partition} | told[number]
+        {"broker": unit.place.broker, "topic": unit.place.topic, "partition": unit.place.partition} | judged[number]
         for number, unit in enumerate(wanted)
-        if told[number] is not None
+        if judged[number] is not None
     ]
 
 
-def _on_spark(spark: SparkSession, asked: list[Row], groups: int) -> list[Row]:
+def _on_spark(spark: SparkSession, requests: list[Row], groups: int) -> list[Row]:
     from pyspark.sql import functions as f
 
-    sent = spark.createDataFrame(pa.Table.from_pylist(asked, schema=_UNIT))
+    sent = spark.createDataFrame(pa.Table.from_pylist(requests, schema=_UNIT))
     keys = sent.repartitionById(groups, "group").mapInArrow(read_keys, spark_schema(_KEY))
     distinct = keys.groupBy("unit", "digest").agg(f.min("first").alias("first"), f.max("latest").alias("latest"))
     together = sent.groupBy("unit").cogroup(distinct.groupBy("unit"))
-    answers: list[Row] = together.applyInArrow(_judge_group, spark_schema(_JUDGED)).toArrow().to_pylist()
-    return answers
+    rows: list[Row] = together.applyInArrow(_judge_group, spark_schema(_JUDGED)).toArrow().to_pylist()
+    return rows
 
 
 def read_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function for mapInArrow: units in, digests with first and latest offset out, once a stretch of keys."""
+    """The function for mapInArrow: units in, digests with first and latest offset out, _KEYS_AT_ONCE at a time."""
     digest = digest_named(DIGEST)
     for batch in batches:
         for row in batch.to_pylist():
             held: dict[bytes, list[int]] = {}
             try:
-                reader = PartitionReader(Partition(unshield(row["directory"])))
+                reader = PartitionReader(Partition(from_arrow_text(row["directory"])))
                 for key, offset in dirty_keys(reader, dirty_range(reader, 0, row["now_ms"])):
                     known = held.setdefault(digest.one(key), [offset, offset])
                     known[1] = offset
                     if len(held) >= _KEYS_AT_ONCE:
                         yield _keys(row["unit"], held)
                         held = {}
-            except KidxError:  # the second step says why
+            except KidxError:  # the second step reports why
                 continue
             yield _keys(row["unit"], held)
 
@@ -104,18 +104,18 @@ def _keys(unit: int, held: dict[bytes, list[int]]) -> pa.RecordBatch:
     )
 
 
-def _judge_group(asked: pa.Table, keys: pa.Table) -> pa.Table:
-    """The function for applyInArrow: one unit and its keys in, what a pass makes of it out, as JSON."""
-    (unit,) = asked.to_pylist()
-    told = judge(unshield(unit["directory"]), keys, unit["now_ms"])
-    return pa.Table.from_pylist([{"unit": unit["unit"], "judged": json.dumps(told)}], schema=_JUDGED)
+def _judge_group(units: pa.Table, keys: pa.Table) -> pa.Table:
+    """The function for applyInArrow: one unit and its keys in, `judge`'s row out, as JSON."""
+    (unit,) = units.to_pylist()
+    judged = judge(from_arrow_text(unit["directory"]), keys, unit["now_ms"])
+    return pa.Table.from_pylist([{"unit": unit["unit"], "judged": json.dumps(judged)}], schema=_JUDGED)
 
 
 def judge(directory: str, keys: pa.Table, now_ms: int) -> Row | None:
-    """What a full pass makes of a partition whose dirty part has these keys (digest, first, latest).
+    """The result of a full pass over a partition whose dirty part has these keys (digest, first, latest).
 
-    `ends_new` says that the last keyed record brings its key for the first time. `why_not` is null, or why the cleaner
-    would fail over this log; then all else is null. None for a directory without a log.
+    `ends_new` is whether the last keyed record is the first one with its key. `why_not` is None, or the reason why the
+    cleaner would fail on this log; then all else is None. Returns None for a directory without a log.
     """
     try:
         partition = Partition(directory)

@@ -1,4 +1,4 @@
-"""What a query's conditions let us leave unread: ranges of columns, and sets of topics and partitions."""
+"""The conditions of a query, by which files, windows and rows are skipped: ranges of columns, topics, partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-NAMED = ("topic", "partition")  # decided by a directory's name alone, so Spark need not look again
+NAMED = ("topic", "partition")  # decided by a directory's name alone, so Spark need not check again
 RANGED = ("segment", "base_offset", "offset", "timestamp", "max_timestamp")
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -34,11 +34,11 @@ class Conditions:
         self.ranges[name] = max(low, least), min(high, most)
 
     def allows(self, **named: Any) -> bool:
-        """Whether a directory's topic and partition are wanted."""
+        """Whether a directory's topic and partition fulfil the conditions."""
         return all(named[name] in values for name, values in self.among.items() if name in named)
 
     def may_hold(self, segment: int, next_segment: int | None, name: str) -> bool:
-        """Whether a segment can hold offsets that are wanted; `name` is the column of offsets, if there is one."""
+        """Whether a segment may hold rows that fulfil the conditions. `name` is the column of offsets."""
         low, high = self.ranges.get("segment", (_LEAST, _MOST))
         if not low <= segment <= high:
             return False
@@ -46,7 +46,7 @@ class Conditions:
         return segment <= high and (next_segment is None or next_segment > low)
 
     def mask(self, columns: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_] | None:
-        """Which rows are wanted by those columns that have a range; None for all of them."""
+        """The rows that lie in the ranges of their columns: bool, shape (rows,); None for all rows."""
         chosen = None
         for name, (low, high) in self.ranges.items():
             if name in columns:
@@ -58,7 +58,7 @@ class Conditions:
 def conditions_from(options: Mapping[str, str], columns: Collection[str]) -> Conditions:
     """Conditions given as options: topic and partition as comma lists, ranged columns as LEAST..MOST, both included.
 
-    Either side of a range may be left out. Raises UsageError for what cannot be understood, or names no column.
+    Either side of a range may be omitted. Raises UsageError for malformed values and unknown columns.
     """
     conditions = Conditions()
     for name in (*NAMED, *RANGED):
@@ -84,16 +84,15 @@ def conditions_from(options: Mapping[str, str], columns: Collection[str]) -> Con
 
 
 def take(conditions: Conditions, filters: list[Any]) -> list[Any]:
-    """Note what Spark's filters ask for; the ones that Spark has to look at itself are returned.
+    """Add Spark's filters to the conditions. Returns the filters that Spark must still apply itself.
 
-    Ranges are used to leave files, windows and rows out, and given back all the same: then no rounding of ours can
-    change an answer.
+    Filters on ranges are returned too: they only skip files, windows and rows early.
     """
     left = []
-    for one in filters:
-        name = one.attribute[0] if len(getattr(one, "attribute", ())) == 1 else ""
-        kind = type(one).__name__
-        value = getattr(one, "value", None)
+    for item in filters:
+        name = item.attribute[0] if len(getattr(item, "attribute", ())) == 1 else ""
+        kind = type(item).__name__
+        value = getattr(item, "value", None)
         if kind == "IsNotNull" and name in RANGED:
             continue  # they are never null
         if name in NAMED and kind in ("EqualTo", "In") and value is not None:
@@ -103,7 +102,7 @@ def take(conditions: Conditions, filters: list[Any]) -> list[Any]:
             _range(conditions, name, kind, value)
         elif name in RANGED and kind == "In" and value:
             conditions.bound(name, min(value), max(value))
-        left.append(one)
+        left.append(item)
     return left
 
 

@@ -1,6 +1,6 @@
-"""Answers about a fleet, as tables of plain rows: pure functions of what the tasks found. Each table has a schema.
+"""The tables about a fleet, computed from the results of the tasks. Each table has a schema (docs/schemas-fleet.md).
 
-Brokers are named by their log dirs' paths, which is what a scan knows of them.
+Brokers are named by the paths of their log dirs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from kidx.checks.catalogue import RULES
 from kidx.findings import ERROR, NOTE, WARNING, Finding
 from kidx.pages.geometry import PAGE_BYTES
-from kidx.pipeline.facts import SegmentFacts
 from kidx.pipeline.fleet_compaction import compaction_tables
 from kidx.pipeline.inventory import Place, place_of
+from kidx.pipeline.segment_facts import SegmentFacts
 
 FleetRow = dict[str, Any]
 TABLES = {
@@ -51,18 +51,18 @@ def fleet_of(
     compaction: Iterable[FleetRow] = (),
     stranded_groups: Iterable[FleetRow] = (),
 ) -> Fleet:
-    """All tables. `replicas` (of comparing.compare_replicas), `compaction` (of compaction.judge_compaction) and
-    `stranded_groups` (of groups.stranded_groups) are made in kidx.pipeline.scan."""
+    """All tables. `replicas` are the rows of compare_replicas, `compaction` those of judge_compaction and
+    `stranded_groups` those of the function of that name."""
     found = list(findings)
     places = {s.directory: place_of(s.directory) for s in segments}
     places |= {d: place_of(d) for d in {f.file.rpartition("/")[0] or "." for f in found} - places.keys()}
     named = [(places[s.directory], s) for s in segments]
-    blamed = [(places[f.file.rpartition("/")[0] or "."], f) for f in found]
+    located = [(places[f.file.rpartition("/")[0] or "."], f) for f in found]
     return Fleet(
         {
-            "brokers": _grouped(named, blamed, lambda p: {"broker": p.broker}),
-            "topics": _grouped(named, blamed, lambda p: {"topic": p.topic}),
-            "partitions": _grouped(named, blamed, _partition_key),
+            "brokers": _grouped(named, located, lambda p: {"broker": p.broker}),
+            "topics": _grouped(named, located, lambda p: {"topic": p.topic}),
+            "partitions": _grouped(named, located, _partition_key),
             "rules": _rules(found),
             "warm_sections": _warm_sections(named),
             "stalled_retention": _stalled_retention(named, now_ms),
@@ -84,8 +84,8 @@ def _grouped(
 ) -> list[FleetRow]:
     """Sizes, index health and page-cache need of each group of partitions.
 
-    `page_cache_bytes` is what the warm sections of all active segments' indexes take: the pages that look-ups near the
-    log's end touch, and that a broker should have in memory. `log_bytes_per_entry` tells how dense indexes are.
+    `page_cache_bytes` is the size of the warm sections of all active segments' indexes: the pages that look-ups near
+    the log's end touch, and that a broker should have in memory. `log_bytes_per_entry` is the indexes' density.
     """
     facts: dict[tuple[Any, ...], list[SegmentFacts]] = defaultdict(list)
     severities: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
@@ -96,7 +96,7 @@ def _grouped(
     names = tuple(key(Place("", None, None)))
     rows = []
     for group in sorted(facts.keys() | severities.keys(), key=lambda g: tuple((v is None, v) for v in g)):
-        held, blamed = facts[group], severities[group]
+        held, counts = facts[group], severities[group]
         entries = sum(s.offset_entries for s in held)
         log_bytes = sum(s.log_bytes for s in held)
         rows.append(
@@ -111,9 +111,9 @@ def _grouped(
                 "log_bytes_per_entry": round(log_bytes / entries) if entries else None,
                 "segments_without_entries": sum(1 for s in held if not s.offset_entries and s.log_bytes > 4096),
                 "page_cache_bytes": sum(s.warm_pages for s in held if s.active) * PAGE_BYTES,
-                "errors": blamed[ERROR],
-                "warnings": blamed[WARNING],
-                "notes": blamed[NOTE],
+                "errors": counts[ERROR],
+                "warnings": counts[WARNING],
+                "notes": counts[NOTE],
             }
         )
     return rows
@@ -137,16 +137,16 @@ def _rules(findings: Iterable[Finding]) -> list[FleetRow]:
 
 
 def _warm_sections(segments: Iterable[tuple[Place, SegmentFacts]]) -> list[FleetRow]:
-    """Of each active segment: from which offset on look-ups stay in the warm section, and how much that is.
+    """For each active segment, the offset from which on look-ups stay in the warm section, and its share.
 
-    A consumer whose next offset is below `warm_from_offset`, or that is more than `warm_records` behind, makes the
-    broker read cold pages: of this index, or of an older segment's.
+    For a consumer whose next offset is below `warm_from_offset`, or that is more than `warm_records` behind, the broker
+    reads cold pages of this index or of an older segment's.
     """
     rows = []
     for place, s in sorted(segments, key=lambda pair: (pair[1].directory, pair[1].base_offset)):
         if not s.active or s.last_indexed_offset is None or s.warm_from_offset is None:
             continue
-        whole = s.last_indexed_offset - s.base_offset
+        indexed = s.last_indexed_offset - s.base_offset
         warm = s.last_indexed_offset - s.warm_from_offset
         rows.append(
             _partition_key(place)
@@ -155,7 +155,7 @@ def _warm_sections(segments: Iterable[tuple[Place, SegmentFacts]]) -> list[Fleet
                 "warm_from_offset": s.warm_from_offset,
                 "last_indexed_offset": s.last_indexed_offset,
                 "warm_records": warm,
-                "coverage": round(warm / whole, 4) if whole > 0 else 1.0,
+                "coverage": round(warm / indexed, 4) if indexed > 0 else 1.0,
                 "warm_pages": s.warm_pages,
             }
         )
@@ -163,8 +163,8 @@ def _warm_sections(segments: Iterable[tuple[Place, SegmentFacts]]) -> list[Fleet
 
 
 def _stalled_retention(segments: Iterable[tuple[Place, SegmentFacts]], now_ms: int) -> list[FleetRow]:
-    """Segments whose largest timestamp lies in the future: retention by time counts from there, so neither they nor
-    anything after them goes before. `held_bytes` are the log bytes of the segment and all later ones."""
+    """Segments whose largest timestamp lies in the future. Retention by time counts from it, so neither they nor any
+    later segment is deleted before. `held_bytes` are the log bytes of the segment and all later ones."""
     by_directory: dict[str, list[tuple[Place, SegmentFacts]]] = defaultdict(list)
     for place, s in segments:
         if not s.state:
@@ -188,5 +188,5 @@ def _stalled_retention(segments: Iterable[tuple[Place, SegmentFacts]], now_ms: i
 
 
 def as_objects(fleet: Fleet) -> Mapping[str, list[FleetRow]]:
-    """The tables with their schema in every row, as JSON has them."""
+    """The tables with the schema in every row, for JSON."""
     return {name: [{"schema": TABLES[name]} | row for row in rows] for name, rows in fleet.tables.items()}

@@ -1,8 +1,8 @@
-"""The fleet's answers about compaction, from what a full pass makes of each partition: by partition, topic and broker.
+"""The tables about compaction, by partition, topic and broker, from the result of a full pass over each partition.
 
-Files do not say which topics have cleanup.policy=compact. So every data topic is taken, as if it had; a line of the
-partition in the cleaner's checkpoint (`checkpointed`) tells that it really was compacted at some time, and records
-without keys that it cannot be: a broker refuses those for a compacted topic.
+Files do not say which topics have cleanup.policy=compact, so every data topic is treated as if it had. A line for the
+partition in the cleaner's checkpoint (`checkpointed`) shows that it was compacted at some time. Records without keys
+show that it cannot be: a broker refuses them for a compacted topic.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kidx.cleaner.digests import digest_named
 from kidx.cleaner.offset_map import OFFSET_BYTES
 from kidx.cleaner.plan import CleanerOptions
 from kidx.cleaner.sizing import expected_collision_rate, need_for, smallest_buffer
-from kidx.pipeline.latest import DIGEST
+from kidx.pipeline.latest_offsets import DIGEST
 from kidx.pipeline.results import Row
 
 _NEEDS = ("smallest_dedupe_buffer_bytes", "one_pass_is_enough", "expected_collision_rate")
 
 
 def compaction_tables(judged: Iterable[Row]) -> dict[str, list[Row]]:
-    """The tables `compaction`, `compaction_topics` and `cleaners` of what compaction.judge_compaction gave."""
+    """The tables `compaction`, `compaction_topics` and `cleaners` from the rows of judge_compaction."""
     partitions = [_partition(row) for row in judged]
     return {
         "compaction": partitions,
@@ -37,7 +37,7 @@ def compaction_tables(judged: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _partition(judged: Row) -> Row:
-    """A partition's row: its bytes saved, and the memory that its pass needs, with one cleaner thread."""
+    """A partition's row: the bytes saved, and the memory that one pass needs with one cleaner thread."""
     options, digest = CleanerOptions(), digest_named(DIGEST)
     row = dict(judged)
     keys, ends_new, why_not = row["distinct_keys"], row.pop("ends_new"), row.pop("why_not")
@@ -74,7 +74,7 @@ def _sums(partitions: list[Row], by: str, name: str) -> Row:
 
 
 def _buffer_of(partitions: list[Row], broker: str) -> Row:
-    """The smallest buffer that cleans each of a broker's partitions in one pass: what the neediest of them takes."""
+    """The smallest buffer that cleans each of a broker's partitions in one pass: the one that `neediest` requires."""
     own = [row for row in partitions if row["broker"] == broker and row["why_not"] is None]
     neediest = max(own, key=lambda row: int(row["smallest_dedupe_buffer_bytes"]), default=None)
     if neediest is None:

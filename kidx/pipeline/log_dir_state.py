@@ -1,7 +1,7 @@
-"""What the answer for a partition depends on in the log dir above it, as text: part of a unit's mark.
+"""The state of a log dir that the result for a partition depends on, as text: part of a unit's mark.
 
-Brokers write their checkpoints anew every minute, so neither times nor sizes tell anything. Checks ask two things only:
-how the broker stopped, and whether the cleaner knows the partition.
+Brokers rewrite their checkpoints every minute, so times and sizes say nothing. The checks use only two facts: whether
+the broker stopped cleanly, and whether the cleaner's checkpoint has the partition.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kidx.logdir.tree import Partition
 
 
 class LogDirs:
-    """The log dirs of a fleet, each looked into once."""
+    """The log dirs of a fleet. Each is read once."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[bool | None, frozenset[tuple[str, int]]]] = {}
 
-    def said_of(self, directory: str) -> str:
-        """What the log dir says of a partition's directory."""
+    def state_of(self, directory: str) -> str:
+        """The log dir's state for a partition's directory, as text."""
         partition = Partition(directory, [])
-        above = partition.log_dir
-        if above not in self._seen:
-            self._seen[above] = partition.stopped_cleanly(), _cleaned(above)
-        stopped_cleanly, cleaned = self._seen[above]
+        log_dir = partition.log_dir
+        if log_dir not in self._seen:
+            self._seen[log_dir] = partition.stopped_cleanly(), _cleaned(log_dir)
+        stopped_cleanly, cleaned = self._seen[log_dir]
         name = parse_partition_name(absolute(directory))
         return f"{stopped_cleanly} {name is not None and name[:2] in cleaned}"
 

@@ -1,8 +1,8 @@
-"""What earlier scans found, unit by unit: a scan reads only what has changed, and goes on where one was broken off.
+"""The results of earlier scans by unit. A scan reads only what has changed, and continues an interrupted scan.
 
-`manifest/` below --out holds Parquet files of results.RESULT: one a finished wave while a scan runs, one in all when
-it is through. A unit's row is good as long as its mark is the same (see inventory.Unit), with one exception: where a
-timestamp was in the future (KX311) and is so no more, the log is read again. Time makes no new ones.
+`manifest/` below --out holds Parquet files of results.RESULT: one for each finished wave while a scan runs, a single
+one at its end. A unit's row is valid as long as its mark is the same (see inventory.Unit), with one exception: if a
+timestamp was in the future (KX311) and no longer is, the log is read again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Manifest:
         self._files: list[str] = []
 
     def known(self, units: Iterable[Unit], now_ms: int) -> dict[str, Row]:
-        """The rows that still hold, by unit key. What could not be read then is not taken over: it is tried again."""
+        """The rows that are still valid, by unit key. Units that could not be read are tried again."""
         marks = {unit.key: unit.mark for unit in units}
         rows: dict[str, Row] = {}
         tables = self._store.tables(_DIRECTORY)
@@ -40,25 +40,25 @@ class Manifest:
                 continue
             for row in table.to_pylist():
                 key = key_of(row)
-                if marks.get(key) == row["mark"] and not row["unread"] and not _overtaken(row, now_ms):
+                if marks.get(key) == row["mark"] and not row["unread"] and not _future_has_passed(row, now_ms):
                     rows[key] = row
         return rows
 
     def keep(self, rows: Sequence[Row]) -> None:
-        """Keep what a wave found."""
+        """Write the rows of a wave."""
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.parquet"
         self._store.write_table(f"{_DIRECTORY}/{name}", pa.Table.from_pylist(list(rows), schema=RESULT))
         self._files.append(name)
 
     def finish(self, rows: Mapping[str, Row]) -> None:
-        """Put everything into one file; units that are gone from the fleet are forgotten."""
+        """Replace all files by one with these rows. Units that are gone from the fleet are dropped."""
         before = list(self._files)
         self.keep(list(rows.values()))
         for name in before:
             self._store.delete(f"{_DIRECTORY}/{name}")
 
 
-def _overtaken(row: Row, now_ms: int) -> bool:
-    """Whether a timestamp that was in the future is so no more. Of several in a log, the first one is told."""
+def _future_has_passed(row: Row, now_ms: int) -> bool:
+    """Whether a timestamp that was in the future no longer is. A finding has the first one of a log."""
     future = (json.loads(f["found"]) for f in row["findings"] if f["rule"] == "KX311")
     return any(timestamp <= now_ms + FUTURE_MS for timestamp in future)

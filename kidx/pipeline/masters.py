@@ -1,4 +1,4 @@
-"""Spark's masters: which there are, whether they are this machine, and whether anybody answers there."""
+"""Spark's master URLs: their forms, whether they are local, whether something listens there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _PORTS = {"spark": 7077, "k8s": 443}
 
 
 def is_local(master: str) -> bool:
-    """Whether the executors are threads of this machine's own JVM, which find kidx where this process does."""
+    """Whether the executors are threads of a local JVM, which import kidx from where this process does."""
     return re.fullmatch(r"local(\[[^\]]*\])?", master) is not None
 
 
 def check_master(master: str) -> None:
-    """Raises UsageError for a master that Spark would not know, CannotRead where none of its addresses answers."""
+    """Raises UsageError for a URL that Spark does not know, CannotRead if none of its addresses can be reached."""
     if is_local(master) or master == "yarn" or master.startswith("local-cluster["):
         return
     match = re.fullmatch(r"(spark|k8s)://(?:https?://)?([^/]+)/?", master)
@@ -34,9 +34,9 @@ def check_master(master: str) -> None:
             raise UsageError(f"--master {master}: {port} is not a port") from None
         except OSError as e:
             reasons.append((e.strerror or str(e)).lower())
-    raise CannotRead(f"--master {master}: nothing answers there ({reasons[0]}); is the master running?")
+    raise CannotRead(f"--master {master}: no connection ({reasons[0]}); is the master running?")
 
 
 def on_loopback(master: str) -> bool:
-    """Whether everything runs on this machine, so that its own address is the only one that matters."""
+    """Whether driver, master and executors run on this machine, so that they can use the loopback address."""
     return is_local(master) or bool(re.match(r"spark://(127\.|localhost|\[::1\])", master))

@@ -1,4 +1,4 @@
-"""What a scan leaves below --out: findings, segments and the fleet's tables, as Parquet and as JSON."""
+"""The results of a scan below --out: findings and the fleet's tables, as Parquet and as JSON."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def write_results(out: str, scanned: Scanned, summary: Mapping[str, Any]) -> Store:
-    """Write findings.parquet, one Parquet file a fleet table that has rows, and all of it in fleet.json."""
+    """Write findings.parquet, a Parquet file for each table that has rows, and fleet.json with all tables."""
     store = Store(out)
     rows = [finding_row(f) for f in scanned.checked.findings]
     store.write_table("findings.parquet", pa.Table.from_pylist(rows, schema=FINDINGS))
-    for name, told in scanned.fleet.tables.items():
-        if told:
-            store.write_table(f"{name}.parquet", _table(told))
+    for name, table in scanned.fleet.tables.items():
+        if table:
+            store.write_table(f"{name}.parquet", _table(table))
         else:
             store.delete(f"{name}.parquet")  # an earlier scan's
     store.write_json(
@@ -44,7 +44,7 @@ def write_results(out: str, scanned: Scanned, summary: Mapping[str, Any]) -> Sto
 
 
 def _table(rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as a table; what maps brokers to something becomes a list of pairs, for brokers are no columns."""
+    """Rows as a table. A mapping of brokers to values becomes a list of pairs: brokers are not columns."""
     flat = [{k: _pairs(v) if isinstance(v, dict) else v for k, v in row.items()} for row in rows]
     return pa.Table.from_pylist(flat)
 

@@ -1,4 +1,4 @@
-"""What the data source reads: pieces of files, found, cut and packed on the driver. kidx.pipeline.rows decodes them."""
+"""The pieces of files that the data source reads, found, cut and packed on the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OFFSET_COLUMN = {RECORDS: "offset", DECODED_RECORDS: "offset", BATCHES: "base_o
 
 
 class Piece(NamedTuple):
-    """A file's bytes [start, end), end None for all of them; or a whole directory (base_offset -1)."""
+    """A file's bytes [start, end), `end` None for its end; or a directory, with `base_offset` -1."""
 
     path: str
     topic: str | None
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 def find_pieces(kind: str, paths: Iterable[str], conditions: Conditions, piece_bytes: int) -> list[Piece]:
-    """The pieces to read for a kind; large logs are cut at index entries. Raises CannotRead."""
+    """The pieces to read for a kind. Logs of more than `piece_bytes` are cut at index entries. Raises CannotRead."""
     pieces: list[Piece] = []
     for target in targets_of(paths):
         if isinstance(target, CannotRead):
@@ -56,7 +56,7 @@ def find_pieces(kind: str, paths: Iterable[str], conditions: Conditions, piece_b
             continue
         for segment, following in _with_following(partition):
             file = segment.file(file_kind(kind))
-            if file is None or not _asked_for(file.path, target) or is_tiered(file):
+            if file is None or not _is_target(file.path, target) or is_tiered(file):
                 continue
             if not conditions.may_hold(segment.base_offset, following, _OFFSET_COLUMN[kind]):
                 continue
@@ -66,27 +66,26 @@ def find_pieces(kind: str, paths: Iterable[str], conditions: Conditions, piece_b
                 cuts = safe_cuts(segment, piece_bytes)
             for start, end in zip(cuts, [*cuts[1:], None], strict=True):
                 length = (size if end is None else end) - start
-                whole = Piece(file.path, place.topic, place.partition, segment.base_offset, start, end, length)
-                pieces.append(whole)
+                pieces.append(Piece(file.path, place.topic, place.partition, segment.base_offset, start, end, length))
     return pieces
 
 
 def _with_following(partition: Partition) -> Iterator[tuple[Segment, int | None]]:
-    """The living segments, each with the next one's base offset."""
+    """The segments that are not marked as deleted, cleaned or swapped, each with the next one's base offset."""
     living = [s for s in partition.all_segments if not s.state]
     for number, segment in enumerate(living):
         yield segment, living[number + 1].base_offset if number + 1 < len(living) else None
 
 
-def _asked_for(path: str, target: Target) -> bool:
+def _is_target(path: str, target: Target) -> bool:
     return target.names is None or os.path.basename(path) in target.names
 
 
 def safe_cuts(segment: Segment, piece_bytes: int) -> list[int]:
-    """Where a log may be cut into pieces of about `piece_bytes`: the first is 0, the others are starts of batches.
+    """Positions at which a log may be cut into pieces of about `piece_bytes`: 0, and starts of batches.
 
-    An index entry is believed when a whole batch with a correct CRC lies where it points and starts at or before the
-    offset it names; where the index is suspect, the log stays in one piece.
+    An index entry is used only if a complete batch with a correct CRC is at its position and starts at or before its
+    offset. If the index is not in order, the log is not cut.
     """
     import numpy as np
 
@@ -124,7 +123,7 @@ def _starts_batch(log: Evidence, position: int, offset: int) -> bool:
 
 
 def packed(pieces: Sequence[Piece], piece_bytes: int) -> list[list[Piece]]:
-    """Pieces in groups of about `piece_bytes`, a group a task."""
+    """Pieces in groups of about `piece_bytes`, one group for each task."""
     from kidx.pipeline.inventory import COST_PER_FILE_BYTES, pack
 
     groups: dict[int, list[Piece]] = {}

@@ -1,9 +1,9 @@
-"""Whether the replicas of a partition hold the same batches, and if not, from which offset on.
+"""Whether the replicas of a partition hold the same batches, and if not, from which offset on they differ.
 
-Followers store the leader's batches byte for byte, but roll segments as they please. So what is compared does not
-know segments: each batch goes, by its base offset, into a bucket of offsets, and a bucket keeps a sum over its
-batches. Replicas are compared bucket by bucket where both have one, and then batch by batch inside the first that
-differs. Cleaned parts of compacted topics may differ between healthy replicas, and are said to be cleaned.
+Followers store the leader's batches byte for byte, but roll segments independently. So the comparison ignores segments:
+each batch belongs, by its base offset, to a bucket of offsets, and each bucket has a sum over its batches. Replicas are
+compared by bucket, then batch by batch in buckets that differ. Cleaned parts of compacted topics may differ between
+healthy replicas; they are not compared.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BucketSum(NamedTuple):
 class Suspicion(NamedTuple):
     """Where replicas may differ: buckets to compare batch by batch, within the offsets that all of them hold.
 
-    `start` and `end` bound those offsets, `end` excluded; `buckets` is empty where nothing differs.
+    These offsets are [start, end). `buckets` is empty if nothing differs.
     """
 
     start: int
@@ -58,7 +58,7 @@ class Divergence(NamedTuple):
     held: dict[str, tuple[int, int] | None]
 
     def differing(self) -> list[str]:
-        """The replicas that hold something else there than most of them do."""
+        """The replicas that differ from the majority; all of them if there is no majority."""
         counted = Counter(self.held.values())
         usual = max(counted.values())
         most = [value for value, count in counted.items() if count == usual]
@@ -66,7 +66,7 @@ class Divergence(NamedTuple):
 
 
 def bucket_sums(partition: Partition) -> list[BucketSum]:
-    """The sums of a partition's living segments. Stops in silence where a log is damaged: the checks tell of that."""
+    """The sums of a partition's segments. A damaged log is read up to the damage, which the checks report."""
     import numpy as np
 
     sums: dict[int, list[int]] = {}
@@ -86,7 +86,7 @@ def bucket_sums(partition: Partition) -> list[BucketSum]:
 def suspicion(replicas: Mapping[str, Sequence[BucketSum]], cleaned_below: int = 0) -> Suspicion:
     """Compare replicas by their sums, from the latest start (or `cleaned_below`) to the earliest end.
 
-    A bucket that some replica holds only in part, at its log's start or end, is suspect when its sums differ.
+    A bucket that a replica holds only in part, at its log's start or end, is suspect too if the sums differ.
     """
     filled = [sums for sums in replicas.values() if sums]
     if len(filled) < 2:
@@ -105,7 +105,7 @@ def suspicion(replicas: Mapping[str, Sequence[BucketSum]], cleaned_below: int = 
 
 
 def find_divergence(directories: Sequence[str], suspects: Suspicion) -> Divergence | None:
-    """The first difference between the replicas in these directories, batch by batch in the suspect buckets."""
+    """The first difference between the replicas in these directories, by batch, in the suspect buckets."""
     partitions = {directory: Partition(directory) for directory in directories}
     for bucket in suspects.buckets:
         found = {d: batches_of_bucket(p, bucket, suspects.start, suspects.end) for d, p in partitions.items()}
@@ -117,7 +117,7 @@ def find_divergence(directories: Sequence[str], suspects: Suspicion) -> Divergen
 
 
 def batches_of_bucket(partition: Partition, bucket: int, start: int, end: int) -> dict[int, tuple[int, int]]:
-    """Size and CRC, by base offset, of each batch of the bucket that lies wholly within the offsets [start, end)."""
+    """Size and CRC, by base offset, of each batch of the bucket that lies within the offsets [start, end)."""
     found: dict[int, tuple[int, int]] = {}
     for window in _windows(partition, bucket):
         base = window.column("base_offset")
@@ -128,7 +128,7 @@ def batches_of_bucket(partition: Partition, bucket: int, start: int, end: int) -
 
 
 def _windows(partition: Partition, bucket: int | None = None) -> Iterator[Window]:
-    """The windows of all living segments, or of those that may hold batches of the bucket."""
+    """The windows of all segments, or of those that may hold batches of the bucket."""
     segments = partition.segments
     for number, segment in enumerate(segments):
         if bucket is not None:
@@ -144,7 +144,7 @@ def _windows(partition: Partition, bucket: int | None = None) -> Iterator[Window
 
 
 def _mix(base: Ints, size: Ints, crc: Ints) -> npt.NDArray[np.uint64]:
-    """One 64-bit number a batch, in which every bit of its three has a part (splitmix64's steps)."""
+    """A hash of base offset, size and CRC: uint64, shape (batches,). Source: the mixing steps of splitmix64."""
     import numpy as np
 
     first, second = (np.uint64(m) for m in _MIX)

@@ -1,6 +1,6 @@
-"""What tasks send back, a row a unit: an Arrow schema, and the way from a check's result to a row and back.
+"""The results of tasks as Arrow rows, one for each unit, and the conversion from a check's result to a row and back.
 
-The same rows are the manifest: what a later scan takes over for a unit whose mark has not changed.
+The manifest stores the same rows: a later scan uses them for units whose mark has not changed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import pyarrow as pa
 from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
 from kidx.findings import Coverage, Finding, Skipped
-from kidx.pipeline.facts import SegmentFacts
-from kidx.pipeline.groups import Commit, Contents
+from kidx.pipeline.consumer_groups import Commit, Contents
 from kidx.pipeline.replicas import BucketSum
+from kidx.pipeline.segment_facts import SegmentFacts
 
 _INT, _TEXT = pa.int64(), pa.string()
-_SHIELD = "\0"
+_ESCAPED = "\0"
 _COUNTS = ("files", "entries", "batches", "bytes_checked", "bytes_skipped", "unreadable")
 _FINDING = pa.struct(
     [
@@ -77,13 +77,13 @@ def to_row(
     coverage = checked.coverage
     start, end, commits = contents or Contents(None, None, [])
     return {
-        "key": shield(key),
+        "key": to_arrow_text(key),
         "mark": mark,
         **{name: getattr(coverage, name) for name in _COUNTS},
-        "skipped": [{"what": shield(s.what), "why": shield(s.why)} for s in coverage.skipped],
+        "skipped": [{"what": to_arrow_text(s.what), "why": to_arrow_text(s.why)} for s in coverage.skipped],
         "findings": [finding_row(f) for f in checked.findings],
-        "unread": [shield(sentence) for sentence in checked.unread],
-        "segments": [s._replace(directory=shield(s.directory))._asdict() for s in segments],
+        "unread": [to_arrow_text(sentence) for sentence in checked.unread],
+        "segments": [s._replace(directory=to_arrow_text(s.directory))._asdict() for s in segments],
         "buckets": [b._replace(total=_signed(b.total))._asdict() for b in buckets],
         "start_offset": start,
         "end_offset": end,
@@ -98,65 +98,65 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 def key_of(row: Mapping[str, Any]) -> str:
     """The unit's key, as Unit.key has it."""
-    return unshield(row["key"])
+    return from_arrow_text(row["key"])
 
 
 def checked_of(row: Mapping[str, Any]) -> Checked:
-    """The check's result that a row was made of."""
+    """The check's result in a row."""
     coverage = Coverage(
         **{name: row[name] for name in _COUNTS},
-        skipped=[Skipped(unshield(s["what"]), unshield(s["why"])) for s in row["skipped"]],
+        skipped=[Skipped(from_arrow_text(s["what"]), from_arrow_text(s["why"])) for s in row["skipped"]],
     )
     findings = [_finding(f) for f in row["findings"]]
-    return Checked(findings, coverage, [unshield(sentence) for sentence in row["unread"]])
+    return Checked(findings, coverage, [from_arrow_text(sentence) for sentence in row["unread"]])
 
 
 def segments_of(row: Mapping[str, Any]) -> list[SegmentFacts]:
-    """The segments that a row tells of."""
-    return [SegmentFacts(**(s | {"directory": unshield(s["directory"])})) for s in row["segments"]]
+    """The segments in a row."""
+    return [SegmentFacts(**(s | {"directory": from_arrow_text(s["directory"])})) for s in row["segments"]]
 
 
 def buckets_of(row: Mapping[str, Any]) -> list[BucketSum]:
-    """The sums over batches that a row holds, for comparing replicas."""
+    """The bucket sums in a row, for comparing replicas."""
     return [BucketSum(**b) for b in row["buckets"]]
 
 
 def contents_in(row: Mapping[str, Any]) -> Contents:
-    """A partition's bounds and what groups committed in it, as a row holds them."""
+    """A partition's bounds and commits in a row."""
     return Contents(row["start_offset"], row["end_offset"], [Commit(**c) for c in row["commits"]])
 
 
 def finding_row(f: Finding) -> Row:
     """A finding as a row of FINDINGS."""
     row = f._asdict()
-    del row["broker"]  # the rule's text, which the catalogue has
-    row["file"], row["message"] = shield(f.file), shield(f.message)
+    del row["broker"]  # the catalogue has the rule's texts
+    row["file"], row["message"] = to_arrow_text(f.file), to_arrow_text(f.message)
     row["expected"], row["found"] = json.dumps(f.expected), json.dumps(f.found)
     return row
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
-    told = dict(row)
-    told["file"], told["message"] = unshield(row["file"]), unshield(row["message"])
-    told["expected"], told["found"] = json.loads(row["expected"]), json.loads(row["found"])
-    return Finding(**told, broker=RULES[row["rule"]].broker)
+    finding = dict(row)
+    finding["file"], finding["message"] = from_arrow_text(row["file"]), from_arrow_text(row["message"])
+    finding["expected"], finding["found"] = json.loads(row["expected"]), json.loads(row["found"])
+    return Finding(**finding, broker=RULES[row["rule"]].broker)
 
 
-def shield(text: str) -> str:
-    """Text as UTF-8 can hold it: a path may be any bytes, which Python keeps as lone surrogates. See unshield."""
+def to_arrow_text(text: str) -> str:
+    """Text that Arrow can store as UTF-8. Undecodable bytes of a path are lone surrogates, which UTF-8 has not."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return _SHIELD + text.encode("unicode_escape").decode("ascii")
-    # No path holds a NUL, but a unit's key does, and begins with it for files of the working directory.
-    return _SHIELD + text.encode("unicode_escape").decode("ascii") if text.startswith(_SHIELD) else text
+        return _ESCAPED + text.encode("unicode_escape").decode("ascii")
+    # A path has no NUL, but a unit's key has, and begins with one for files of the working directory.
+    return _ESCAPED + text.encode("unicode_escape").decode("ascii") if text.startswith(_ESCAPED) else text
 
 
-def unshield(text: str) -> str:
-    """What `shield` was given."""
-    return text[1:].encode("ascii").decode("unicode_escape") if text.startswith(_SHIELD) else text
+def from_arrow_text(text: str) -> str:
+    """The text that `to_arrow_text` was given."""
+    return text[1:].encode("ascii").decode("unicode_escape") if text.startswith(_ESCAPED) else text
 
 
 def _signed(total: int) -> int:
-    """Spark has no unsigned numbers."""
+    """An unsigned 64-bit number as a signed one: Spark has no unsigned numbers."""
     return total - 2**64 if total >= 2**63 else total

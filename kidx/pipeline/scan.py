@@ -1,4 +1,4 @@
-"""A fleet scanned: discover, check in tasks, keep, put together. What `kidx scan` calls."""
+"""Scanning a fleet: list, check in tasks, store, merge. The function behind `kidx scan`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kidx.checks.account import Checked
 from kidx.checks.options import Options
 from kidx.checks.run import add, finish, unreadable
 from kidx.pipeline.compaction import judge_compaction
-from kidx.pipeline.comparing import compare_replicas
-from kidx.pipeline.entries import write_entries
-from kidx.pipeline.facts import SegmentFacts
+from kidx.pipeline.consumer_groups import stranded_groups
 from kidx.pipeline.fleet import Fleet, fleet_of
-from kidx.pipeline.groups import stranded_groups
+from kidx.pipeline.index_entries import write_entries
 from kidx.pipeline.inventory import Inventory, Unit, discover
 from kidx.pipeline.manifest import Manifest
+from kidx.pipeline.replica_comparison import compare_replicas
 from kidx.pipeline.results import Row, buckets_of, checked_of, contents_in, key_of, segments_of
+from kidx.pipeline.segment_facts import SegmentFacts
 from kidx.pipeline.session import need_spark, spark_session
 from kidx.pipeline.store import Store
 from kidx.pipeline.waves import plan, run_waves
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where a scan runs and what it keeps. `config` are Spark's own settings; `out` is a directory or URI, or None."""
+    """Where a scan runs and what it stores. `config` are Spark's own settings; `out` is a directory, a URI or None."""
 
     master: str = "local[*]"
     config: Mapping[str, str] = field(default_factory=dict)
     out: str | None = None
-    entries: bool = False  # write index entries below `out`, too
-    compaction: bool = False  # take every data partition through a pass of the cleaner, too
-    fresh: bool = False  # read everything again, whatever the manifest knows
+    entries: bool = False  # also write index entries below `out`
+    compaction: bool = False  # also run a pass of the cleaner over every data partition
+    fresh: bool = False  # read everything again, ignoring the manifest
     log_file: str | None = None
 
 
 @dataclass(slots=True)
 class Scanned:
-    """What a scan gives: the result as `kidx verify` has it, the fleet's tables, and how much was read again."""
+    """The result of a scan: findings and coverage as of `kidx verify`, the fleet's tables, and how much was read."""
 
     checked: Checked
     fleet: Fleet
@@ -56,10 +56,10 @@ class Scanned:
 def scan(
     paths: Iterable[str], options: Options, settings: Settings, progress: Callable[[str, int, int], None]
 ) -> Scanned:
-    """Scan what `paths` stand for. `progress` is told a phase and how many of how many bytes are done.
+    """Scan what `paths` stand for. `progress` is called with a phase and the numbers of bytes done and in total.
 
-    Spark is started only when something has to be read. Raises KidxError children; an interrupted scan keeps every
-    finished wave in the manifest below `settings.out`.
+    Spark is started only if something has to be read. Raises KidxError. An interrupted scan keeps every finished wave
+    in the manifest below `settings.out`.
     """
     started = time.monotonic()
     need_spark()
@@ -76,7 +76,7 @@ def scan(
                 rows |= {key_of(row): row for row in done}
                 if manifest:
                     manifest.keep(done)
-        checked = _together(inventory, rows, options)
+        checked = _merged(inventory, rows, options)
         segments: list[SegmentFacts] = [s for row in rows.values() for s in segments_of(row)]
         shared = [unit for unit in inventory.units if unit.replicas > 1]
         sums = {u.target.directory: buckets_of(rows[u.key]) for u in shared if u.key in rows}
@@ -97,7 +97,7 @@ def scan(
 
 
 class _Session:
-    """The Spark session, started by the first call."""
+    """The Spark session, which the first call starts."""
 
     def __init__(self, stack: ExitStack, settings: Settings, progress: Callable[[str, int, int], None]) -> None:
         self._stack, self._settings, self._progress = stack, settings, progress
@@ -123,8 +123,8 @@ def _run(
         yield rows
 
 
-def _together(inventory: Inventory, rows: Mapping[str, Row], options: Options) -> Checked:
-    """All results as one, in the order of `kidx verify`."""
+def _merged(inventory: Inventory, rows: Mapping[str, Row], options: Options) -> Checked:
+    """All results as one, ordered as by `kidx verify`."""
     whole = Checked()
     for sentence in inventory.unlisted:
         add(whole, unreadable(sentence))

@@ -1,6 +1,6 @@
-"""The columns of each kind of the data source, derived from the formats' own declarations.
+"""The columns of each kind of the data source, derived from the declarations of the formats.
 
-Spark has no unsigned numbers, so a declared uint8 becomes int16 and a uint32 int64.
+Spark has no unsigned numbers: uint8 becomes int16, uint32 becomes int64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = (*INDEX_KINDS, *LOG_KINDS, FINDINGS_KIND, SEGMENTS)
 
 _ARROW = {"b": pa.int8(), "h": pa.int16(), "i": pa.int32(), "q": pa.int64(), "B": pa.int16(), "I": pa.int64()}
 _INT, _TEXT, _BOOL = pa.int64(), pa.string(), pa.bool_()
-# Every row says where it is from; `segment` is the base offset in the file's name.
+# The place of every row. `segment` is the base offset in the file's name.
 PLACE = [("file", _TEXT), ("topic", _TEXT), ("partition", pa.int32()), ("segment", _INT)]
 _HEADER = {f.name: _ARROW[f.code] for f in BATCH_HEADER.fields}
 _BATCH = [
@@ -55,7 +55,7 @@ _RECORD = [
     ("producer_id", _HEADER["producer_id"]),
     ("control", _BOOL),
 ]
-# Key and value are JSON texts, for each kind of record has fields of its own; both None: no key, a tombstone.
+# Key and value are JSON texts, because each kind of record has other fields. None: no key, a tombstone.
 _DECODED = [
     ("offset", _INT),
     ("timestamp", _INT),
@@ -69,7 +69,7 @@ _DECODED = [
 
 
 def schema_of(kind: str, columns: Iterable[str] | None = None) -> pa.Schema:
-    """The schema of a kind, or of some of its columns in its own order. Raises UsageError for what it has not."""
+    """The schema of a kind, or of some of its columns, in the kind's order. Raises UsageError for unknown ones."""
     if kind in INDEX_OF_KIND:
         whole = pa.schema([*PLACE, ("slot", _INT), *_entry_columns(INDEX_OF_KIND[kind])])
     elif kind in KINDS:
@@ -77,7 +77,7 @@ def schema_of(kind: str, columns: Iterable[str] | None = None) -> pa.Schema:
         declared |= {FINDINGS_KIND: [*PLACE[1:3], *FINDINGS], SEGMENTS: [*PLACE[1:3], *SEGMENT]}
         whole = pa.schema(declared[kind])
     else:
-        raise UsageError(f"kind {kind!r}: there are {', '.join(KINDS)}")
+        raise UsageError(f"kind {kind!r}: choose one of {', '.join(KINDS)}")
     if columns is None:
         return whole
     wanted = list(columns)

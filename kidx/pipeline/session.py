@@ -1,6 +1,6 @@
-"""A quiet Spark session of kidx's own: started within a time limit, ended without a process left behind.
+"""A Spark session for a scan, started within a time limit and ended with all its processes.
 
-Everything that Spark, its JVM and the Python workers say goes to a log file; the terminal belongs to kidx.
+The output of Spark, its JVM and the Python workers goes to a log file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kidx.pipeline.shipping import ship
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REGISTER_SECONDS = 22  # for a master that takes the connection; with Spark's own start an answer comes in about 30 s
+REGISTER_SECONDS = 22  # the limit for a master that accepts the connection; with Spark's start about 30 s
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -39,20 +39,20 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 logger.client.name = org.apache.spark.deploy.client
 logger.client.level = info
 """
-# The JVM only hands out work; it lives for seconds, which the optimising compiler would spend on itself: 40% of a short
-# scan's CPU time. Given only where the user says no options, for two garbage collectors stop a JVM at once.
+# The driver's JVM lives for seconds. Without its optimising compiler a short scan takes 40% less CPU time. Set only if
+# the user gives no options: a JVM refuses to start with two garbage collectors.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_REGISTERING = "Connecting to master spark://"  # said by StandaloneAppClient, once Spark itself is up
+_REGISTERING = "Connecting to master spark://"  # logged by StandaloneAppClient, once Spark itself has started
 
 
 def need_spark() -> None:
-    """Raises MissingExtra where the packages of kidx[spark] are not installed."""
+    """Raises MissingExtra if the packages of kidx[spark] are not installed."""
     for package in ("pyspark", "pyarrow", "pandas"):
         try:
             __import__(package)
         except ImportError:
             raise MissingExtra(
-                f"this runs on Spark, and the package {package} is missing; pip install 'kidx[spark]'"
+                f"this command needs Spark, and the package {package} is missing; pip install 'kidx[spark]'"
             ) from None
 
 
@@ -60,15 +60,14 @@ def need_spark() -> None:
 def spark_session(
     master: str = "local[*]", config: Mapping[str, str] | None = None, log_file: str | None = None
 ) -> Iterator[SparkSession]:
-    """A session at `master` for the time of a `with` block; `config` are Spark's own settings, which win over kidx's.
+    """A session at `master` for a `with` block. `config` are Spark's own settings, which override kidx's.
 
-    `log_file` takes what Spark says, else a temporary file that is kept only when the session fails. The JVM is ended
-    with the block, however it ends. Raises MissingExtra, UsageError for an impossible master, CannotRead for one that
-    does not answer.
+    Spark's log goes to `log_file`, else to a temporary file that is kept only if the session fails. The JVM always ends
+    with the block. Raises MissingExtra, UsageError for a malformed master, CannotRead for one that does not answer.
     """
     need_spark()
     check_master(master)
-    _quiet_py4j()
+    _silence_lost_connections()
     scratch = Path(tempfile.mkdtemp(prefix="kidx-spark-"))
     log_path = Path(log_file) if log_file else scratch / "spark.log"
     gateway: Any = None
@@ -94,7 +93,7 @@ def spark_session(
 
 
 def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) -> Any:
-    """The JVM, in a process group of its own, so that Ctrl-C reaches kidx alone."""
+    """Start the JVM in a session of its own, so that Ctrl-C reaches only kidx."""
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
@@ -116,7 +115,7 @@ def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) 
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C takes effect after the block: a JVM whose start is broken off stays, and nobody knows its process."""
+    """Delay Ctrl-C to the end of the block: an interrupted start would leave a JVM whose process id is unknown."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -131,7 +130,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
-    # A worker that died is worth a second try anywhere; Spark by itself ends a local job at the first.
+    # Retry tasks of a worker that died once: by default Spark fails a local job at once.
     threads = re.fullmatch(r"local\[([^,\]]+)\]", master)
     settings = {
         "spark.master": f"local[{threads[1]},2]" if threads else master,
@@ -150,7 +149,7 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
 
 
 def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
-    """The session on a running JVM; the JVM is ended where a master accepts the connection and then says nothing."""
+    """The session on a running JVM. The JVM is killed if a master accepts the connection and does not answer."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -172,7 +171,8 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
     except Exception as e:
         if late.is_set():
             raise CannotRead(
-                f"--master {master}: it took the connection, but in {REGISTER_SECONDS} s gave no Spark master's answer"
+                f"--master {master}: it accepted the connection, but gave no Spark master's answer in "
+                f"{REGISTER_SECONDS} s"
             ) from None
         raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or type(e).__name__}") from None
     finally:
@@ -180,10 +180,10 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
 
 
 def last_words(log_path: Path) -> str:
-    """The last line of Spark's log that names an error, for a sentence about a session that failed."""
+    """The last line of Spark's log that names an error."""
     lines = _text(log_path).splitlines()
-    limiter = [line.strip() for line in lines if re.search(r"Error|Exception|ERROR", line) and "\tat " not in line]
-    return limiter[-1][:300] if limiter else ""
+    errors = [line.strip() for line in lines if re.search(r"Error|Exception|ERROR", line) and "\tat " not in line]
+    return errors[-1][:300] if errors else ""
 
 
 def _text(log_path: Path) -> str:
@@ -194,7 +194,7 @@ def _text(log_path: Path) -> str:
 
 
 def _end(gateway: Any) -> None:
-    """End the JVM and, with it, the Python workers; whatever state it is in."""
+    """End the JVM, in whatever state it is, and with it the Python workers."""
     if gateway is None:
         return
     from pyspark import SparkContext
@@ -207,7 +207,7 @@ def _end(gateway: Any) -> None:
     process = gateway.proc
     if process is not None:
         with suppress(OSError):
-            process.stdin.close()  # the gateway ends when its input does
+            process.stdin.close()  # the gateway exits at the end of its input
         try:
             process.wait(timeout=0.5)
         except subprocess.TimeoutExpired:
@@ -215,7 +215,7 @@ def _end(gateway: Any) -> None:
             process.wait()
     with suppress(Exception):
         gateway.shutdown()
-    # PySpark keeps the dead JVM in class attributes, and would hand it to the next session of this process.
+    # PySpark keeps the JVM in class attributes and would reuse it for the next session of this process.
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
 
@@ -228,7 +228,7 @@ def _stop(context: Any) -> None:
 
 @contextmanager
 def _environment(master: str, scratch: Path) -> Iterator[None]:
-    """The variables that PySpark reads when it starts, as they were afterwards."""
+    """Set the environment variables that PySpark reads at start, and restore them at the end of the block."""
     wanted = {"JAVA_HOME": choose_java_home(scratch)}
     if "PYSPARK_PYTHON" not in os.environ:
         wanted["PYSPARK_PYTHON"] = sys.executable
@@ -246,9 +246,15 @@ def _environment(master: str, scratch: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _quiet_py4j() -> None:
-    """py4j logs the traceback of every broken connection, some through the root logger, and Python prints them where
-    nobody has set up logging. It has to stay so: threads notice the end of the JVM after the session's."""
+def _silence_lost_connections() -> None:
+    """Keep py4j and the accumulator server from printing a traceback for each connection that the JVM's end breaks.
+
+    py4j logs them, and Python prints log messages if no logging is configured. This is not undone: threads notice the
+    end of the JVM after the session has ended.
+    """
+    from pyspark.accumulators import AccumulatorTCPServer
+
+    AccumulatorTCPServer.handle_error = lambda *_: None
     for logger in (logging.getLogger(), logging.getLogger("py4j")):
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())

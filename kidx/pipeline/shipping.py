@@ -1,4 +1,4 @@
-"""How kidx itself reaches a cluster's executors: as a zip that they import from."""
+"""Sending kidx to a cluster's executors, as a zip file that they import from."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def ship(spark: SparkSession, directory: Path) -> None:
-    """Send kidx to the executors of a session; they need numpy, pyarrow and its other packages installed.
+    """Send kidx to the executors of a session. Its dependencies must be installed there.
 
-    Local executors import it from where this process does. `directory` takes a zip, which has to stay there as long
-    as the session.
+    Local executors import kidx from where this process does. The zip is written to `directory`, where it must stay for
+    the session.
     """
     if not is_local(str(spark.sparkContext.master)):
         spark.sparkContext.addPyFile(str(package_zip(directory)))
 
 
 def package_zip(directory: Path) -> Path:
-    """kidx itself as a zip that executors import from; they need numpy, pyarrow and kidx's other packages installed."""
+    """Write the package kidx as a zip file that executors can import. Returns its path."""
     root = Path(kidx.__file__).parent
     target = directory / "kidx-package.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

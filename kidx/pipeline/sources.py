@@ -4,10 +4,10 @@
     register(spark)
     spark.read.format("kidx").option("kind", "offset_index").load("/mnt/brokers/*/data")
 
-Options: `kind` (schemas.KINDS); `columns`, a comma list, for Spark does not tell a Python source which ones a query
-needs; `partition_bytes` (64 MiB); `on_error` (fail, or skip what cannot be read). What to leave unread: `topic` and
-`partition` (comma lists), `segment`, `base_offset`, `offset`, `timestamp`, `max_timestamp` (a number, or LEAST..MOST).
-`pushdown` (true) takes the same from a query's own conditions; see PushdownReader for what Spark makes of that.
+Options: `kind` (schemas.KINDS); `columns`, a comma list (Spark does not pass the columns of a query to a Python
+source); `partition_bytes` (64 MiB); `on_error` (fail, or skip what cannot be read). Conditions: `topic` and `partition`
+(comma lists), `segment`, `base_offset`, `offset`, `timestamp`, `max_timestamp` (a number, or LEAST..MOST). `pushdown`
+(true) uses the conditions of the query, too; see PushdownReader.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from kidx.errors import KidxError, UsageError
 from kidx.evidence import absolute
 from kidx.logdir.tree import expand
 from kidx.pipeline.filters import Conditions, conditions_from, take
+from kidx.pipeline.piece_batches import read_piece
 from kidx.pipeline.pieces import Piece, find_pieces, packed
-from kidx.pipeline.rows import read_piece
 from kidx.pipeline.schemas import schema_of
 from kidx.pipeline.shipping import ship
 from kidx.pipeline.waves import GROUP_BYTES, spark_schema
@@ -41,7 +41,7 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
-    """Make format("kidx") known to a session, send kidx to its executors, and allow conditions to be pushed down."""
+    """Register format("kidx") with a session, send kidx to its executors, and enable filter pushdown."""
     directory = Path(tempfile.mkdtemp(prefix="kidx-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     ship(spark, directory)
@@ -50,7 +50,7 @@ def register(spark: SparkSession) -> None:
 
 
 class KidxDataSource(DataSource):
-    """Reads Kafka's files; nothing is written."""
+    """The data source "kidx". It is read-only."""
 
     @classmethod
     def name(cls) -> str:
@@ -85,18 +85,18 @@ class KidxDataSource(DataSource):
     def _partition_bytes(self) -> int:
         given = self.options.get("partition_bytes", str(GROUP_BYTES))
         if not given.isdigit() or int(given) < 1 << 16:
-            raise UsageError(f"partition_bytes {given}: a number of bytes, 65536 at least")
+            raise UsageError(f"partition_bytes {given}: give a number of bytes, at least 65536")
         return int(given)
 
     def _option(self, name: str, default: str, allowed: tuple[str, ...]) -> str:
         value = str(self.options.get(name, default)).lower()
         if value not in allowed:
-            raise UsageError(f"{name} {value}: it is {' or '.join(allowed)}")
+            raise UsageError(f"{name} {value}: give {' or '.join(allowed)}")
         return value
 
 
 class KidxReader(DataSourceReader):
-    """Reads what the options ask for; Spark applies a query's own conditions to the rows."""
+    """Reads the rows that the options select. Spark applies a query's own conditions to them."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class KidxReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         pieces = find_pieces(self.kind, expand(self.paths), self.conditions, self.partition_bytes)
         groups = packed(pieces, self.partition_bytes)
-        # Spark makes InputPartition(None) of an empty list; an empty group says the same in our own terms.
+        # Spark would make InputPartition(None) of an empty list.
         return [InputPartition(group) for group in groups] or [InputPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -132,10 +132,10 @@ class KidxReader(DataSourceReader):
 
 
 class PushdownReader(KidxReader):
-    """Leaves out what the query's conditions exclude. A class of its own: Spark refuses pushFilters unless allowed.
+    """Also skips what the query's conditions exclude. A separate class: Spark refuses pushFilters unless it is enabled.
 
-    Spark 4.3 keeps what a query narrowed for the next one over the SAME DataFrame, if that has no conditions of its
-    own (PythonScanBuilder stores it in the shared source). So load a DataFrame for each query, or use the options.
+    Spark 4.3 reuses the filters of one query for the next one over the SAME DataFrame, if that has no conditions
+    (PythonScanBuilder stores them in the shared source). So load a DataFrame for each query, or use the options.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 (Spark's name)

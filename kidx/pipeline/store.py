@@ -1,4 +1,4 @@
-"""Where a scan writes: a directory here or in a remote store, the same for both; whole files, renamed into place."""
+"""The directory for results, local or in a remote store. Files are written completely, then renamed into place."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class Store:
         self.write(name, (json.dumps(value, indent=1, ensure_ascii=True) + "\n").encode())
 
     def write(self, name: str, data: bytes | pa.Buffer) -> None:
-        """A whole file under a passing name, then renamed: a reader never sees half of it. Raises Refused."""
+        """Write a file under a temporary name and rename it: readers never see a partial file. Raises Refused."""
         path = f"{self._base}/{name}"
-        passing = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
+        temporary = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
         try:
             self._fs.create_dir(path.rpartition("/")[0], recursive=True)
-            with self._fs.open_output_stream(passing) as stream:
+            with self._fs.open_output_stream(temporary) as stream:
                 stream.write(data)
-            self._fs.move(passing, path)
+            self._fs.move(temporary, path)
         except (OSError, pa.ArrowException) as e:
             raise Refused(f"{self.root}/{name}: it could not be written ({str(e).splitlines()[0]})") from None
 
     def tables(self, directory: str) -> dict[str, pa.Table]:
-        """The Parquet files of a directory, by name, oldest name first; none where there is no such directory.
+        """The Parquet files of a directory, ordered by name; none if there is no such directory.
 
-        A file that is no Parquet (a disk that was full) is left out: what it held is scanned again.
+        A file that is not Parquet (the disk was full) is omitted: its units are scanned again.
         """
         selector = pafs.FileSelector(f"{self._base}/{directory}", allow_not_found=True)
         found = {}
@@ -68,7 +68,7 @@ class Store:
         return found
 
     def table(self, name: str) -> pa.Table | None:
-        """One Parquet file; None where there is none, or what is there is no Parquet."""
+        """One Parquet file; None if it does not exist or is not Parquet."""
         try:
             with self._fs.open_input_file(f"{self._base}/{name}") as file:
                 return pq.read_table(file)
@@ -76,7 +76,7 @@ class Store:
             return None
 
     def delete(self, name: str) -> None:
-        """Remove a file of ours; harmless where it is gone."""
+        """Delete a file, if it exists."""
         try:
             self._fs.delete_file(f"{self._base}/{name}")
         except OSError:

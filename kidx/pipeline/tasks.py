@@ -1,6 +1,6 @@
-"""What runs inside a Spark task: the functions of `kidx verify`, on units, giving Arrow batches of results.
+"""The function that runs in Spark tasks: it checks units as `kidx verify` does, and returns results as Arrow batches.
 
-Rows are few and small, for computing happens here: entries and batches never pass through the JVM.
+Index entries and batches never pass through the JVM; only results do, which are few and small.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from kidx.checks.targets import Target
 from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
 from kidx.logdir.tree import Partition
-from kidx.pipeline.facts import segment_facts
-from kidx.pipeline.groups import contents_of
+from kidx.pipeline.consumer_groups import contents_of
 from kidx.pipeline.inventory import Unit
 from kidx.pipeline.replicas import bucket_sums
-from kidx.pipeline.results import Row, shield, to_batch, to_row, unshield
+from kidx.pipeline.results import Row, from_arrow_text, to_arrow_text, to_batch, to_row
+from kidx.pipeline.segment_facts import segment_facts
 
 _ROWS_A_BATCH = 256
 TASK = pa.schema(
     [
         ("group", pa.int32()),
         ("directory", pa.string()),
-        ("absolute", pa.string()),  # an executor's own working directory is some other place
-        ("names", pa.string()),  # JSON of Target.names, each path as it was given and absolute
+        ("absolute", pa.string()),  # an executor has another working directory
+        ("names", pa.string()),  # JSON of Target.names, each path as given and absolute
         ("key", pa.string()),
         ("mark", pa.string()),
-        ("compared", pa.bool_()),  # whether another broker has this partition, too
+        ("compared", pa.bool_()),  # whether another broker has this partition too
     ]
 )
 
 
 def task_row(unit: Unit, group: int) -> Row:
-    """A unit as a task is sent it."""
+    """A unit as a row of TASK."""
     return {
         "group": group,
-        "directory": shield(unit.target.directory),
-        "absolute": shield(absolute(unit.target.directory)),
+        "directory": to_arrow_text(unit.target.directory),
+        "absolute": to_arrow_text(absolute(unit.target.directory)),
         "names": json.dumps(unit.target.names and {n: [p, absolute(p)] for n, p in unit.target.names.items()}),
-        "key": shield(unit.key),
+        "key": to_arrow_text(unit.key),
         "mark": unit.mark,
         "compared": unit.replicas > 1,
     }
@@ -71,18 +71,18 @@ class CheckUnits:
 
 
 def check_unit(sent: dict[str, Any], options: Options) -> Row:
-    """Check one unit. Nothing that a file holds, and no fault of kidx's own, may end the job for all others."""
-    directory, names = unshield(sent["absolute"]), json.loads(sent["names"])
-    told = [(directory, unshield(sent["directory"]))]
+    """Check one unit. Neither the contents of a file nor a bug of kidx may end the job for the other units."""
+    directory, names = from_arrow_text(sent["absolute"]), json.loads(sent["names"])
+    paths = [(directory, from_arrow_text(sent["directory"]))]
     if names is not None:
-        told = [(there, given) for given, there in names.values()] + told
+        paths = [(there, given) for given, there in names.values()] + paths
         names = {name: there for name, (_, there) in names.items()}
     row = _checked(Target(directory, names), sent, options)
-    return {name: value if name == "key" else _as_given(value, told) for name, value in row.items()}
+    return {name: value if name == "key" else _as_given(value, paths) for name, value in row.items()}
 
 
 def _checked(target: Target, sent: dict[str, Any], options: Options) -> Row:
-    key, mark = unshield(sent["key"]), sent["mark"]
+    key, mark = from_arrow_text(sent["key"]), sent["mark"]
     try:
         checked = check_target(target, options)
         if target.names is not None:
@@ -96,17 +96,17 @@ def _checked(target: Target, sent: dict[str, Any], options: Options) -> Row:
         return to_row(key, mark, not_checked(target.directory, f"a bug in kidx itself: {type(e).__name__}: {e}"))
 
 
-def _as_given(value: Any, told: list[tuple[str, str]]) -> Any:
-    """A value with the absolute paths in its texts as the user gave them."""
+def _as_given(value: Any, paths: list[tuple[str, str]]) -> Any:
+    """A value with the absolute paths in its texts replaced by those that the user gave."""
     if isinstance(value, str):
-        for there, given in told:
+        for there, given in paths:
             if there != given:
                 value = value.replace(there, given) if given else value.replace(f"{there}/", "")
         return value
     if isinstance(value, list):
-        return [_as_given(item, told) for item in value]
+        return [_as_given(item, paths) for item in value]
     if isinstance(value, dict):
-        return {name: _as_given(item, told) for name, item in value.items()}
+        return {name: _as_given(item, paths) for name, item in value.items()}
     return value
 
 

@@ -1,8 +1,8 @@
-"""Running units through Spark, wave after wave: each wave is a job, and what it found is kept as soon as it is done.
+"""Checking units on Spark in waves. Each wave is a job, and its results are stored as soon as it is done.
 
-A few jobs run at once, so that the next one's tasks fill the cores while the last tasks of one are still busy. A wave
-whose job fails (a worker that is killed over one file, an executor that is lost for good) is run again, unit by unit:
-only the culprit is left unchecked, and it is named.
+Two jobs run at once, so the next one's tasks fill the cores while the last tasks of one are still running. A wave whose
+job fails (one file kills a worker, an executor is lost) is run again, unit by unit: only the unit that fails again is
+not checked, and it is reported.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 GROUP_BYTES = 64 << 20
 _SMALLEST_GROUP_BYTES = 8 << 20
 _GROUPS_A_CORE = 4
-_LEAST_WAVES = 4  # of any fleet but a small one, so that a scan that is broken off has kept most of its work
+_LEAST_WAVES = 4  # unless the fleet is small, so that an interrupted scan has stored most of its results
 _JOBS_AT_ONCE = 2
 
-Wave = list[list[Unit]]  # groups of units; a group is a task
+Wave = list[list[Unit]]  # groups of units, one group for each task
 
 
 def plan(units: Sequence[Unit], cores: int) -> list[Wave]:
-    """Units packed into groups by cost, and groups into waves of some tasks a core, the dearest groups first."""
+    """Units in groups of about equal cost, groups in waves of _GROUPS_A_CORE a core, expensive groups first."""
     if not units:
         return []
     costs = [u.cost for u in units]
@@ -47,7 +47,7 @@ def plan(units: Sequence[Unit], cores: int) -> list[Wave]:
 
 
 def run_waves(spark: SparkSession, waves: Sequence[Wave], options: Options) -> Iterator[tuple[Wave, list[Row]]]:
-    """Each wave with its rows of RESULT, as they are done. Raises CannotRead when the cluster itself is gone."""
+    """Each wave with its rows of RESULT, in the order of completion. Raises CannotRead if the cluster has stopped."""
     pool = ThreadPoolExecutor(_JOBS_AT_ONCE, thread_name_prefix="kidx-wave")
     try:
         running: dict[Future[list[Row]], Wave] = {}
@@ -67,7 +67,7 @@ def _run_wave(spark: SparkSession, wave: Wave, options: Options) -> list[Row]:
     try:
         return _job(spark, wave, options)
     except Exception as e:
-        _need_living(spark, e)
+        _raise_if_stopped(spark, e)
     units = [unit for group in wave for unit in group]
     return [row for unit in units for row in _alone(spark, unit, options)]
 
@@ -76,19 +76,19 @@ def _alone(spark: SparkSession, unit: Unit, options: Options) -> list[Row]:
     try:
         return _job(spark, [[unit]], options)
     except Exception as e:
-        _need_living(spark, e)
-        why = f"the process that did so failed twice ({reason(e)})"
+        _raise_if_stopped(spark, e)
+        why = f"the process that checked it failed twice ({reason(e)})"
         return [to_row(unit.key, unit.mark, not_checked(unit.target.directory, why))]
 
 
 def _job(spark: SparkSession, wave: Wave, options: Options) -> list[Row]:
-    """One Spark job: each group in a partition of its own, its units checked in order."""
+    """Run one Spark job, with a partition for each group."""
     rows = [task_row(unit, number) for number, group in enumerate(wave) for unit in group]
     sent = spark.createDataFrame(pa.Table.from_pylist(rows, schema=TASK))
     placed = sent.repartitionById(len(wave), "group") if len(wave) > 1 else sent.coalesce(1)
     found = placed.mapInArrow(CheckUnits(options), spark_schema(RESULT)).toArrow()
-    answers: list[Row] = found.to_pylist()
-    return answers
+    results: list[Row] = found.to_pylist()
+    return results
 
 
 def spark_schema(schema: pa.Schema) -> Any:
@@ -98,17 +98,19 @@ def spark_schema(schema: pa.Schema) -> Any:
     return from_arrow_schema(schema)
 
 
-def _need_living(spark: SparkSession, e: Exception) -> None:
+def _raise_if_stopped(spark: SparkSession, e: Exception) -> None:
     try:
         stopped = spark.sparkContext._jsc.sc().isStopped()
     except Exception:
         stopped = True
     if stopped:
-        raise CannotRead(f"Spark stopped during the scan ({reason(e)}); run it again, with --out it goes on") from None
+        raise CannotRead(
+            f"Spark stopped during the scan ({reason(e)}); run it again, with --out it continues"
+        ) from None
 
 
 def reason(e: Exception) -> str:
-    """The limiter line of one of Spark's errors, which are pages long."""
+    """The most informative line of a Spark error, at most 160 characters."""
     lines = [line.strip() for line in str(e).splitlines() if line.strip()]
     for word in ("OutOfMemory", "MemoryError", "exited unexpectedly", "ExecutorLostFailure", "Error", "Exception"):
         for line in lines:

@@ -13,8 +13,6 @@ from kidx.findings import Finding, Rule
 from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
 
-SCHEMA = "kidx.suggestion.v1"
-
 
 class Suggestion(NamedTuple):
     """What to do about a rule's findings in one file. `findings` is how many they are.

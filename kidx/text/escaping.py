@@ -1,16 +1,16 @@
-"""Text from outside (file names, topics, keys), made safe for one line of a terminal."""
+"""Untrusted text (file names, topics, keys), escaped for one line of a terminal."""
 
 from __future__ import annotations
 
 import codecs
 
-NAMES = "kidx-names"  # an error handler for str.encode: undecodable bytes of a file's name as escaped() has them
+NAMES = "kidx-names"  # an error handler for str.encode: undecodable bytes of a file's name become escapes
 
 
 def plain(text: str) -> str:
-    r"""`text` with what no printer prints as escapes: controls as \x1b, line breaks as \n, undecodable bytes as \xff.
+    r"""`text` with escapes for what is not printable: controls as \x1b, line breaks as \n, undecodable bytes as \xff.
 
-    A file's name can hold anything but a slash, and must neither break a line nor drive the reader's terminal.
+    A file's name may hold anything but a slash and NUL. It must neither break a line nor control the terminal.
     """
     if text.isprintable():
         return text
@@ -18,7 +18,7 @@ def plain(text: str) -> str:
 
 
 def escaped(c: str) -> str:
-    r"""One character in ASCII; a lone surrogate that stands for an undecodable byte is that byte, as \xff."""
+    r"""The escape of one character, in ASCII. A lone surrogate stands for an undecodable byte and becomes \xff."""
     return rf"\x{ord(c) & 0xFF:02x}" if "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode()
 
 

@@ -1,11 +1,12 @@
-"""Integers to text, a million lines at a time.
+"""Lines of text from arrays of integers, millions of them at a time.
 
-A line is literal pieces with columns between them. Rows whose numbers have the same widths make lines of one length, so
-they are filled in together: one template, copied once a row, and its digits stored from a table of the 10,000 texts
-"0000" to "9999", four at a time, with a stride of one line. What is constant in a group of rows (a whole column, or the
-digits above the last eight: offsets and timestamps hardly move) is in the template already. Where widths change often,
-rows are grouped by them and the lines scattered to their places; where nearly every row has a shape of its own (damaged
-files), Python's own % is as fast, and takes over.
+A line is literal pieces with columns between them. The shape of a number is its number of digits and its sign. Rows
+whose numbers have the same shapes make lines of the same length, which are filled in together: one template is copied
+for each row, and digits are stored into it four at a time, with a stride of one line, from a table of the 10,000 texts
+"0000" to "9999". What is constant in a group of rows (a column, or the digits above the last eight: offsets and
+timestamps change little) is part of the template. If shapes change often, rows are grouped by shape and the lines are
+scattered to their places. If nearly every row has a shape of its own (damaged files), Python's % is as fast, and is
+used instead.
 """
 
 from __future__ import annotations
@@ -23,32 +24,32 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
     Shapes = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
-_BLOCK_ROWS = 1 << 16  # rows whose shapes are looked at together: the more, the larger are the groups
-_CHUNK_ROWS = 1 << 14  # of these so many are filled at once: their lines stay in the second-level cache
-_ROWS_A_GROUP = 24  # below so many rows a group, a few dozen numpy calls cost more than % does
-_PLAIN_ROWS = 4096  # rows a giant % formats at once
+_BLOCK_ROWS = 1 << 16  # rows that are grouped by shape at once: the more rows, the larger the groups
+_CHUNK_ROWS = 1 << 14  # rows that are filled at once: their lines fit into the second-level cache
+_ROWS_A_GROUP = 24  # for smaller groups, % costs less than a few dozen numpy calls
+_PLAIN_ROWS = 4096  # rows that one % formats at once
 _E8 = 10**8
-_ABSENT = 0  # the shape of a number that is not there; others: 2 * digits + (1 if negative)
+_ABSENT = 0  # the shape of an absent number; others are 2 * digits + (1 if negative)
 
 
 class Number(NamedTuple):
-    """A column of integers, to the right in at least `width` characters; `absent` stands where there is none."""
+    """The form of a column of integers: right-aligned in at least `width` characters, `absent` where there is none."""
 
     width: int = 0
     absent: bytes = b"-"
-    before: bytes = b""  # what a present number has around it
+    before: bytes = b""  # text directly around a number that is present
     after: bytes = b""
 
 
 class Choice(NamedTuple):
-    """A column of small numbers that stand for these texts, to the left in at least `width` characters."""
+    """The form of a column of indexes into `texts`: left-aligned in at least `width` characters."""
 
     texts: tuple[bytes, ...]
     width: int = 0
 
 
 class Maybe(NamedTuple):
-    """A column's values where some are absent: `values` (int64) and, of the same shape, `present` (bool)."""
+    """A column with absent values: `values` int64, shape (rows,); `present` bool, shape (rows,)."""
 
     values: Integers
     present: npt.NDArray[np.bool_]
@@ -58,12 +59,12 @@ class Maybe(NamedTuple):
         return Maybe(self.values.copy(), self.present.copy())
 
     def part(self, rows: Any) -> Maybe:
-        """These rows (a slice, or row numbers) of it."""
+        """Some rows: a slice, or an array of row numbers."""
         return Maybe(self.values[rows], self.present[rows])
 
 
 class _Store(NamedTuple):
-    """Digits to be stored: how far before the number's end they begin, how many, and (uint32) of which numbers."""
+    """Digits to store: where they begin before the number's end, how many, and of which `numbers` (uint32, (rows,))."""
 
     from_end: int
     digits: int
@@ -71,7 +72,10 @@ class _Store(NamedTuple):
 
 
 class LineForm:
-    """A line: `pieces` are the literal bytes before, between and after `columns`, so one more than these."""
+    """The form of a line. `pieces` are the literal bytes before, between and after `columns`: one more than columns.
+
+    Raises ValueError if their numbers do not match.
+    """
 
     def __init__(self, pieces: Sequence[bytes], columns: Sequence[Number | Choice]) -> None:
         if len(pieces) != len(columns) + 1:
@@ -84,13 +88,13 @@ class LineForm:
         self._room = memoryview(b"")
 
     def plain(self, rows: Iterable[Sequence[int | None]]) -> bytes:
-        """Rows of Python's integers (None: absent) as lines; needs no numpy, and is what the arrays' lines equal."""
+        """Rows of Python integers (None: absent) as lines, without numpy. `lines` gives the same bytes for arrays."""
         rows = iter(rows)
         out = []
         while block := list(islice(rows, _PLAIN_ROWS)):
             try:
                 out.append(self._percent * len(block) % tuple(chain.from_iterable(block)))
-            except TypeError:  # a text, or an absent number, where %d stands
+            except TypeError:  # a choice, or None for %d
                 out += [self._line(row) for row in block]
         return b"".join(out)
 
@@ -99,7 +103,7 @@ class LineForm:
         for row in rows:
             try:
                 lines.append(self._percent % tuple(row))
-            except TypeError:  # as above
+            except TypeError:  # as in plain()
                 lines.append(self._line(row))
         return lines
 
@@ -108,7 +112,7 @@ class LineForm:
         return b"".join(chain.from_iterable(zip(self.pieces, [*cells, b""], strict=True)))
 
     def lines(self, columns: Sequence[Integers | Maybe]) -> Iterator[memoryview | bytes]:
-        """The lines of equally long int64 arrays, piece by piece; each is valid until the next is asked for."""
+        """The lines of columns (int64, shape (rows,), or Maybe), in pieces. A piece is valid until the next one."""
         rows = len(_values(columns[0]))
         for start in range(0, rows, _BLOCK_ROWS):
             block = [_part(c, slice(start, start + _BLOCK_ROWS)) for c in columns]
@@ -120,7 +124,7 @@ class LineForm:
         shapes = [_shapes(spec, values) for spec, values in zip(self.columns, block, strict=True)]
         key = _joint_key([s for s in shapes if not isinstance(s, int)])
         changes = np.zeros(0, np.intp) if key is None else (key[1:] != key[:-1]).nonzero()[0] + 1
-        if key is None or (len(changes) + 1) * _ROWS_A_GROUP * 8 <= rows:  # fill stretch after stretch, in order
+        if key is None or (len(changes) + 1) * _ROWS_A_GROUP * 8 <= rows:  # fill run after run, in order
             for start, end in pairwise([0, *changes.tolist(), rows]):
                 shape = [_shape_at(s, start) for s in shapes]
                 for at in range(start, end, _CHUNK_ROWS):
@@ -145,7 +149,7 @@ class LineForm:
         shapes: list[int | Shapes],
         block: list[Integers | Maybe],
     ) -> memoryview:
-        """Fill each group's lines, make the rest's one by one, and put them all where their rows stand."""
+        """Fill the lines of each group, format the `rest` one by one, and put all into the order of their rows."""
         import numpy as np
 
         group_shapes = [[_shape_at(s, int(group[0])) for s in shapes] for group in groups]
@@ -161,7 +165,7 @@ class LineForm:
             lines = self._fill(shape, [_part(c, group) for c in block], len(group))
             width = len(lines) // len(group)
             line_type = np.dtype(f"V{width}")
-            # Seen as overlapping items of one line each, a byte apart, so that any place can be assigned to.
+            # The output as overlapping items of one line each, a byte apart, so that a line can be stored anywhere.
             places = np.ndarray(len(out) - width + 1, line_type, out.data, 0, (1,))
             places[starts[group]] = np.frombuffer(lines, line_type)
         for start, line in zip(starts[rest].tolist(), rest_lines, strict=True):
@@ -169,12 +173,12 @@ class LineForm:
         return out.data
 
     def _length(self, shapes: list[int]) -> int:
-        """A line's bytes where the columns have these shapes."""
+        """The number of bytes of a line whose columns have these shapes."""
         columns = (_width(column, shape) for column, shape in zip(self.columns, shapes, strict=True))
         return sum(map(len, self.pieces)) + sum(columns)
 
     def _fill(self, shapes: Sequence[int], columns: list[Integers | Maybe], rows: int) -> memoryview:
-        """The lines of rows that all have one shape."""
+        """The lines of rows that all have the same shapes."""
         template = bytearray(self.pieces[0])
         stores: list[tuple[int, _Store]] = []  # with the byte where the number ends
         for spec, shape, values, piece in zip(self.columns, shapes, columns, self.pieces[1:], strict=True):
@@ -195,7 +199,7 @@ class LineForm:
         return flat.data
 
     def _copies(self, template: bytes, rows: int) -> Bytes:
-        """`rows` copies of a template, in memory that is used again and again: fresh pages cost more than copying."""
+        """`rows` copies of a template: uint8, shape (rows * len(template),). The memory is reused for the next call."""
         import numpy as np
 
         size = len(template) * rows
@@ -203,7 +207,7 @@ class LineForm:
             self._room = memoryview(bytearray(size))
         room, done = self._room, len(template)
         room[:done] = template
-        while done < size:  # twice as much each time: six times as quick as numpy's broadcasting of so short a row
+        while done < size:  # doubling is six times as fast as numpy's broadcasting of short rows
             more = min(done, size - done)
             room[done : done + more] = room[:more]
             done += more
@@ -215,11 +219,11 @@ def _percent_of(spec: Number | Choice | None) -> bytes:
         return b""
     if isinstance(spec, Number) and not spec.before and not spec.after:
         return b"%" + (b"%d" % spec.width if spec.width else b"") + b"d"
-    return b"%b"  # refuses integers: then the lines are made one by one
+    return b"%b"  # raises TypeError for integers: then lines are formatted one by one
 
 
 def _number(shape: int, values: Integers) -> tuple[bytes, list[_Store]]:
-    """The template of a column's numbers, sign and all, and the stores that complete it."""
+    """The template of a column's numbers, with sign, and the stores that complete it."""
     digits, negative = shape >> 1, shape & 1
     low, high = sorted(map(abs, extremes(values)))
     magnitudes = _magnitudes(values) if negative else values.view("u8")
@@ -236,7 +240,7 @@ def _cell(spec: Number | Choice, value: int | None) -> bytes:
 
 
 def extremes(values: npt.NDArray[Any]) -> tuple[int, int]:
-    """The least and the largest. What min() and max() come to, without the Python module that numpy loads for them."""
+    """The smallest and the largest of an array that is not empty."""
     import numpy as np
 
     return int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
@@ -251,7 +255,7 @@ def _part(column: Integers | Maybe, rows: Any) -> Integers | Maybe:
 
 
 def python_values(column: Integers | Maybe) -> list[int | None]:
-    """A column's values as Python has them, None where one is absent."""
+    """A column as Python integers, None for absent ones."""
     if not isinstance(column, Maybe):
         return list(column.tolist())
     pairs = zip(column.values.tolist(), column.present.tolist(), strict=True)
@@ -275,7 +279,7 @@ def _width(spec: Number | Choice, shape: int) -> int:
 
 
 def _shapes(spec: Number | Choice, column: Integers | Maybe) -> int | Shapes:
-    """The shape of every row's value: one int where all have the same, which the extremes tell, else an array."""
+    """The shape of each value: one int if all are the same, else uint8 (Number) or uint16 (Choice), shape (rows,)."""
     import numpy as np
 
     values = _values(column)
@@ -294,7 +298,7 @@ def _shapes(spec: Number | Choice, column: Integers | Maybe) -> int | Shapes:
     shapes = (values < 0).astype(np.uint8)
     fewest, largest = map(_digits_of, extremes(magnitudes))
     shapes += np.uint8(2 * fewest)
-    for digits in range(fewest, largest):  # one comparison a width is quicker than a search a row
+    for digits in range(fewest, largest):  # a comparison for each width is faster than a search for each row
         longer = (magnitudes >= np.uint64(10**digits)).view(np.uint8)
         shapes += longer + longer
     if present is not None:
@@ -307,9 +311,9 @@ def _shape_at(shape: int | Shapes, row: int) -> int:
 
 
 def _joint_key(shapes: list[Any]) -> Shapes | None:
-    """One number a row, equal where all shapes are; None where no column's shape varies. 16 bits sort in linear time.
+    """A number for each row, equal for equal shapes: uint16, shape (rows,); None if no column's shape varies.
 
-    There are fewer keys than rows, and these are at most _BLOCK_ROWS: numbered anew, they always fit.
+    numpy sorts 16 bits in linear time. There are at most _BLOCK_ROWS different keys, so, renumbered, they always fit.
     """
     import numpy as np
 
@@ -331,7 +335,7 @@ def _joint_key(shapes: list[Any]) -> Shapes | None:
 
 
 def _magnitudes(values: Integers) -> npt.NDArray[np.uint64]:
-    """Absolute values, right for -2^63 too, whose negative wraps round to itself."""
+    """Absolute values of int64, shape (rows,), as uint64, in which that of -2^63 is correct too."""
     import numpy as np
 
     return np.absolute(values).view(np.uint64)
@@ -340,9 +344,9 @@ def _magnitudes(values: Integers) -> npt.NDArray[np.uint64]:
 def _split(
     numbers: npt.NDArray[np.uint64], low: int, high: int, digits: int, right: int = 0
 ) -> tuple[bytes, list[_Store]]:
-    """A number's template and the stores that complete it, where all have these digits and lie in `low` to `high`.
+    """The template of numbers with `digits` digits between `low` and `high`, and the stores that complete it.
 
-    `numbers` are magnitudes (uint64); `right` is how many digits follow those that are looked at here.
+    `numbers` are magnitudes: uint64, shape (rows,). `right` is the number of digits that follow these.
     """
     import numpy as np
 
@@ -375,7 +379,7 @@ def _store_digits(flat: Bytes, at: int, digits: int, numbers: npt.NDArray[np.uin
 
 @cache
 def _digit_tables() -> list[npt.NDArray[Any]]:
-    """For d = 1 to 4, the last d digits of 0 to 9,999 as items of d bytes; number 0 is never asked for."""
+    """For d = 1 to 4, the last d digits of 0 to 9,999 as items of d bytes, shape (10000,). Item 0 is unused."""
     import numpy as np
 
     numbers = np.arange(10_000)

@@ -1,31 +1,30 @@
-r"""JSON that every reader takes: strings of nothing but Unicode, whatever bytes a name is made of.
+r"""JSON whose strings are valid Unicode, even for file names that are not.
 
-Python keeps bytes of a path that are no UTF-8 as lone surrogates, which JSON can write (as \udcff) and many readers
-refuse or replace. A string that has such bytes is written with each of them as \xff and with its own backslashes
-doubled (in JSON's notation that is "\\xff" and "\\\\"): nothing is lost. All other strings are written as they are.
+Python represents bytes of a path that are not UTF-8 as lone surrogates. JSON could hold them (\udcff), but many readers
+refuse or replace them. In a string with such bytes, each of them becomes \xff, and backslashes are doubled (in JSON's
+notation "\\xff" and "\\\\"), so the name can be recovered. All other strings are unchanged.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from json import JSONEncoder
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kidx.text.escaping import escaped
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def json_text(value: Any, *, compact: bool = False) -> str:
-    """A value as JSON in one line; `compact` leaves out the spaces after commas and colons."""
+    """A value as JSON on one line. `compact` omits the spaces after commas and colons."""
     text = _encode(compact)(value)
     return text if is_unicode(text) else _encode(compact)(as_unicode(value))
 
 
 def as_unicode(value: Any) -> Any:
-    """A value made of dicts, lists and strings, its strings with undecodable bytes as above."""
+    """A value of dicts, lists, tuples and strings, with escapes for the undecodable bytes in its strings."""
     if isinstance(value, str):
         return value if is_unicode(value) else "".join(map(_character, value))
     if isinstance(value, dict):
@@ -36,7 +35,7 @@ def as_unicode(value: Any) -> Any:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text has no lone surrogate."""
+    """Whether a text has no lone surrogates."""
     if text.isascii():
         return True
     try:

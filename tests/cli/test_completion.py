@@ -13,7 +13,7 @@ import pytest
 
 from kidx.cli.exit_status import CLEAN
 from kidx.cli.group import LazyGroup, cli
-from tests.support import kidx
+from tests.support import HANG_S, kidx
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -116,5 +116,5 @@ def test_zsh_completes_with_the_script(environment: dict[str, str]) -> None:
         "zpty -r z out '*ready*'; zpty -n -w z $'kidx verif\\t--fail-l\\terr\\t'; "
         "zpty -r z out '*kidx*verify*--fail-level*error*' && print -r -- found"
     )
-    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, timeout=HANG_S, env=environment)
     assert "found" in done.stdout, done

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kidx.cli.exit_status import CLEAN, FINDINGS, UNREADABLE, USAGE
-from tests.support import FIXTURES, Ran, kidx, kidx_here
+from tests.support import FIXTURES, HANG_S, Ran, kidx, kidx_here
 
 SUFFIXES = (".index", ".timeindex", ".txnindex", ".log", ".snapshot", ".checkpoint")
 REAL = [
@@ -30,7 +30,7 @@ def as_nobody_special(cwd: Path, *words: str) -> Ran:
         if not shutil.which("setpriv"):
             pytest.skip("root needs setpriv to be another user")
         command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=HANG_S, check=False)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 

@@ -14,7 +14,7 @@ import pytest
 from kidx import __version__
 from kidx.cli.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
 from kidx.cli.group import COMMANDS, LazyGroup, cli
-from tests.support import FIXTURES, kidx
+from tests.support import FIXTURES, HANG_S, kidx
 
 INDEX = FIXTURES / "kafka-4.3.1/clean/pages14-0/00000000000000000000.index"
 KIDX = f"{sys.executable} -m kidx"
@@ -74,7 +74,7 @@ def test_version() -> None:
 def shell(line: str, **env: str) -> subprocess.CompletedProcess[bytes]:
     """A line of sh with $KIDX and $INDEX."""
     variables = {**os.environ, "KIDX": KIDX, "INDEX": str(INDEX), **env}
-    return subprocess.run(["sh", "-c", line], capture_output=True, timeout=60, env=variables, check=False)
+    return subprocess.run(["sh", "-c", line], capture_output=True, timeout=HANG_S, env=variables, check=False)
 
 
 @pytest.mark.parametrize("command", ["dump $INDEX", "dump --format jsonl $INDEX", "--help", "dump --help"])
@@ -103,6 +103,7 @@ def test_closed_streams_discard_what_is_said() -> None:
 def test_ctrl_c_ends_with_130_and_no_traceback() -> None:
     code = (
         "import os, signal, sys\nfrom kidx.cli import main\nimport kidx.evidence.local\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background ignore it
         "kidx.evidence.local._read_stream = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "main(['dump', '--kind', 'offset_index', '--base-offset', '0', '-'])"
     )

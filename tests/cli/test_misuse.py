@@ -28,9 +28,9 @@ INDEX = SET / "pages14-0/00000000000000000000.index"
         (["explain", "KX999"], "KX999: no rule has this code or name; `kidx explain` lists them"),
         (["diff", SET], "RIGHT is missing; see kidx diff --help"),
         (["completion", "tcsh"], "SHELL: 'tcsh' is not one of 'bash', 'zsh', 'fish'"),
-        (["truncate", "--to", "-3", INDEX], "--to: '-3' is not a whole number from 0 on"),
+        (["truncate", "--to", "-3", INDEX], "--to: '-3' is not a whole number of at least 0"),
         (["verify", "--jobs", "0", SET], "--jobs: '0' is not a whole number from 1 to 256"),
-        (["resize", "--max-index-size", "3PB", INDEX], "'3PB' is no number of bytes"),
+        (["resize", "--max-index-size", "3PB", INDEX], "'3PB' is not a number of bytes"),
         (["rebuild", "--max-index-size", "4", SET], "4 is not between 12 and 2147483647 bytes"),
         (["verify", "--quick", "--deep", SET], "choose one of them"),
         (["state", SET / "__consumer_offsets-0", "--at", "yesterday"], "'yesterday' is not a moment"),
@@ -61,7 +61,7 @@ def test_a_rocketmq_store_given_to_verify_and_a_topic_that_it_has_not() -> None:
 
 def test_kidx_alone_shows_its_help() -> None:
     ran = kidx_here()
-    assert b"Find out what is wrong:" in ran.out + ran.err
+    assert b"Change files (a backup is kept):" in ran.out + ran.err
 
 
 def test_a_choice_of_rules_is_part_of_the_verdict() -> None:

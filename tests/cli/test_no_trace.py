@@ -14,6 +14,7 @@ import click
 import pytest
 
 from kidx.cli.group import LazyGroup, cli
+from tests.support import HANG_S
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"  # the project's own: the lines below name their files
 SET = FIXTURES / "kafka-4.3.1"
@@ -96,7 +97,7 @@ def test_reading_leaves_no_trace(evidence: Path, line: str) -> None:
         cwd=evidence / "data",
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=HANG_S,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         check=False,
     )

@@ -16,7 +16,7 @@ PAGES14 = SET / "clean" / "pages14-0" / "00000000000000000000.index"
 def test_one_index_on_one_screen() -> None:
     text = kidx("stat", PAGES14).out.decode()
     for said in (
-        "7,168 of 7,168 that the file has room for, 0 free",
+        "7,168 of 7,168 that fit into the file, 0 free",
         "56.0 KiB (57,344 bytes)",
         "1 to 7168, an entry every 1 offsets",
         "14 of 4 KiB, 512 entries each",
@@ -41,7 +41,7 @@ def test_preallocated_and_torn_bytes_are_told_apart(tmp_path: Path) -> None:
     assert (row["zero_tail_bytes"], row["torn_bytes"], row["size_bytes"]) == (1200, 5, 1325)
     assert row["first_offset"] == 101
     text = kidx("stat", copy).out.decode()
-    assert "zero tail" in text and "the last 5 bytes are no whole entry" in text
+    assert "zero tail" in text and "an incomplete last entry, 5 bytes" in text
 
 
 def test_a_directory_is_a_table() -> None:

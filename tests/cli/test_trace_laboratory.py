@@ -110,7 +110,7 @@ def test_the_growing_index_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--simulate", "--cache", "12 bananas"], "no number of bytes"),
+        (["--simulate", "--cache", "12 bananas"], "not a number of bytes"),
         (["--simulate", "--cache", "0"], "at least one"),
         (["--simulate", "--warm-bytes", "4"], "holds no entry"),
         (["--simulate", "--away", "nobody"], "no such reader"),

@@ -131,9 +131,9 @@ def test_rebuild_says_where_a_log_breaks_off(partition: Path) -> None:
     [
         (("rebuild", "."), "--output DIR, or --in-place"),
         (("rebuild", ".", "--output", "o", "--in-place"), "--output DIR, or --in-place"),
-        (("append", INDEX, "1:1", "--create"), "it is there already"),
+        (("append", INDEX, "1:1", "--create"), "the file exists"),
         (("append", INDEX, "x"), "OFFSET:POSITION is wanted"),
-        (("append", INDEX, "-"), "no entry given"),
+        (("append", INDEX, "-"), "no entries"),
         (("append", "x.log", "1:1"), "not an index by its name"),
         (("truncate", "x.index", "--to", "1"), "no base offset"),
         (("resize", "00000000000000000000.txnindex", "--max-index-size", "1"), "no such file"),

@@ -13,7 +13,7 @@ import pytest
 
 from tests.damage import flip_byte
 from tests.pipeline.support import SET, writable
-from tests.support import kidx
+from tests.support import HANG_S, kidx
 
 pytestmark = pytest.mark.spark
 
@@ -55,7 +55,7 @@ def master(tmp_path: Path) -> Iterator[str]:
             )
         ]
     try:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + HANG_S
         while "Successfully registered with master" not in log.read_text(errors="replace"):
             assert time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]
             time.sleep(0.2)
@@ -64,7 +64,7 @@ def master(tmp_path: Path) -> Iterator[str]:
         for process in started:
             process.terminate()
         for process in started:
-            process.wait(timeout=30)
+            process.wait(timeout=HANG_S)
 
 
 def test_a_scan_on_a_cluster_has_the_rows_of_verify(master: str, tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 from kidx.findings import Finding
 from kidx.logdir.tree import Partition
-from kidx.pipeline.comparing import compare_replicas
-from kidx.pipeline.facts import SegmentFacts, segment_facts
+from kidx.pipeline.consumer_groups import Commit, Contents, stranded_groups
 from kidx.pipeline.fleet import TABLES, as_objects, fleet_of
-from kidx.pipeline.groups import Commit, Contents, stranded_groups
 from kidx.pipeline.inventory import Place
+from kidx.pipeline.replica_comparison import compare_replicas
 from kidx.pipeline.replicas import bucket_sums
+from kidx.pipeline.segment_facts import SegmentFacts, segment_facts
 from kidx.report.screens.fleet import render_fleet
 from kidx.report.screens.fleet_page import fleet_page
 from tests.pipeline.support import SET
@@ -108,7 +108,7 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "<t>" not in page and "&lt;t&gt;" in page and page.count("<svg") >= 5
     assert "prefers-color-scheme:dark" in page and "<script" not in page and "http-equiv" not in page
     assert "differs from offset 7 on" in page
-    assert "lost their place" in page and "before_start" in page and "g: &lt;t&gt;-0" in page
+    assert "outside of the log" in page and "before_start" in page and "g: &lt;t&gt;-0" in page
     assert set(as_objects(fleet)) == set(TABLES)
     screen = StringIO()
     render_fleet(fleet.tables, screen)
@@ -116,9 +116,9 @@ def test_the_page_holds_itself_together_and_escapes_names() -> None:
     assert "replicas    0 of 1 shared partitions agree" in lines
     assert "            <t>-0 differs from offset 7 on: /c" in lines
     assert "            <t>-0 lags: /c by 3 records" in lines
-    assert "groups      g has committed 5 in <t>-0, which begins at 10: 5 records are gone unread" in lines
+    assert "groups      g has committed 5 in <t>-0, which begins at 10: 5 records were deleted unread" in lines
     assert "compaction  <t> would shrink by 7 bytes of 9 bytes" in lines
-    assert "retention   <t>-0 has a timestamp in the future in segment 0: 1,000 bytes are kept" in lines
+    assert "retention   <t>-0, segment 0: a timestamp in the future, which retains 1000 bytes" in lines
 
 
 def test_compaction_is_summed_by_topic_and_names_the_neediest() -> None:

@@ -15,9 +15,9 @@ from kidx.checks.partition import check_target
 from kidx.logdir.tree import Partition
 from kidx.pipeline import scan as scanning
 from kidx.pipeline import waves
-from kidx.pipeline.comparing import compare_replicas
-from kidx.pipeline.entries import write_entries
+from kidx.pipeline.index_entries import write_entries
 from kidx.pipeline.inventory import discover
+from kidx.pipeline.replica_comparison import compare_replicas
 from kidx.pipeline.replicas import bucket_sums
 from kidx.pipeline.results import checked_of, key_of
 from kidx.pipeline.schemas import KINDS, schema_of
@@ -70,7 +70,7 @@ def test_what_cannot_be_read_fails_in_a_sentence_or_is_skipped(reader: Any, tmp_
     with pytest.raises(Exception, match="it is a directory, and a file is wanted"):
         reader("offset_index", str(tmp_path / "t-0")).collect()
     assert reader("offset_index", str(tmp_path / "t-0"), on_error="skip").count() == 1
-    with pytest.raises(Exception, match="kind 'nothing': there are offset_index"):
+    with pytest.raises(Exception, match="kind 'nothing': choose one of offset_index"):
         reader("nothing").collect()
 
 
@@ -123,7 +123,7 @@ def test_a_worker_that_dies_over_one_unit_loses_no_other(spark: Any, monkeypatch
         cloudpickle.unregister_pickle_by_value(poison)
     unread = {Path(key_of(row)).name: row["unread"] for row in done}
     assert len(done) == len(units)
-    assert "the process that did so failed twice" in unread.pop("payments-1")[0]
+    assert "the process that checked it failed twice" in unread.pop("payments-1")[0]
     assert not any(unread.values())
 
 

@@ -14,8 +14,8 @@ from kidx.evidence import from_bytes
 from kidx.formats.indexes import INDEX_FORMATS, OFFSET_INDEX, decode, extent_of
 from kidx.logdir.tree import Partition
 from kidx.pipeline.filters import Conditions, conditions_from, take
+from kidx.pipeline.piece_batches import read_piece
 from kidx.pipeline.pieces import find_pieces, packed, safe_cuts
-from kidx.pipeline.rows import read_piece
 from kidx.pipeline.schemas import KINDS, schema_of
 from tests.pipeline.support import SET, batch_starts, writable
 

@@ -8,7 +8,7 @@ import pytest
 
 from kidx.logdir.tree import Partition
 from kidx.pipeline import replicas
-from kidx.pipeline.comparing import compare_replicas
+from kidx.pipeline.replica_comparison import compare_replicas
 from kidx.pipeline.replicas import bucket_sums, find_divergence, suspicion
 from tests.pipeline.support import SET, batch_starts, other_crc, writable
 

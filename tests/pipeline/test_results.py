@@ -13,18 +13,27 @@ from kidx.checks.partition import check_target
 from kidx.checks.targets import Target
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.logdir.tree import Partition
-from kidx.pipeline.facts import segment_facts
 from kidx.pipeline.inventory import discover
 from kidx.pipeline.replicas import BucketSum
-from kidx.pipeline.results import buckets_of, checked_of, key_of, segments_of, shield, to_batch, to_row, unshield
+from kidx.pipeline.results import (
+    buckets_of,
+    checked_of,
+    from_arrow_text,
+    key_of,
+    segments_of,
+    to_arrow_text,
+    to_batch,
+    to_row,
+)
+from kidx.pipeline.segment_facts import segment_facts
 from kidx.pipeline.tasks import check_unit, task_row
 from tests.pipeline.support import SET, writable
 
 
 @pytest.mark.parametrize("text", ["", "a/b", "größe", "x\udcff/\udc80y", "back\\slash", "\0of the working directory"])
 def test_any_path_survives(text: str) -> None:
-    shield(text).encode("utf-8")
-    assert unshield(shield(text)) == text
+    to_arrow_text(text).encode("utf-8")
+    assert from_arrow_text(to_arrow_text(text)) == text
 
 
 def test_a_result_survives_arrow() -> None:

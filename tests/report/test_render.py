@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.report.formats.render import FORMATS, iso_time, render
+from kidx.report.formats.render import FORMATS, render
 from kidx.tables.table import BOOL, BYTES, TEXT, TIMESTAMP, TREE, Column, Table
+from kidx.text.times import iso_time
 
 COLUMNS = (
     Column("slot"),

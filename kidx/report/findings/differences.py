@@ -1,4 +1,4 @@
-"""Differences of two replicas as a table of kidx.difference.v1 rows, and as a screen."""
+"""Differences between replicas, as rows of kidx.difference.v1 and as the screen of kidx diff."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import IO, Any
 from kidx.findings import Coverage
 from kidx.report.findings.verdict import covered
 from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
+from kidx.text.quantities import counted
 
 COLUMNS = (
     Column("what", TEXT),
@@ -20,21 +21,31 @@ COLUMNS = (
 
 
 def differences_table(rows: Sequence[Sequence[Any]], summary: dict[str, Any]) -> Table:
-    """The table that every common format renders."""
+    """Differences (what, where, left, right, allowed) as rows of kidx.difference.v1."""
     return Table("kidx.difference.v1", COLUMNS, rows, summary)
 
 
 def render_differences(
     rows: Sequence[Sequence[Any]], coverage: Coverage, *, every: bool, out: IO[str] | None = None
 ) -> None:
-    """The verdict, the differences that may not be (with `every`, the others too), and what was compared."""
+    """Write the verdict, the differences that healthy replicas do not have, and what was compared.
+
+    `every` shows the allowed differences too.
+    """
     out = out or sys.stdout
     wrong = [row for row in rows if not row[4]]
-    fine = len(rows) - len(wrong)
-    rest = f"{fine} that may be" if fine else "none that may be either"
-    out.write(f"{len(wrong)} difference{'' if len(wrong) == 1 else 's'} that may not be, {rest}\n")
+    out.write(_verdict(len(wrong), len(rows) - len(wrong)) + "\n")
     for what, where, left, right, allowed in rows if every else wrong:
         out.write(
-            f"\n{'may be' if allowed else 'DIFFERS'}  {what}  {where}\n        left   {left}\n        right  {right}\n"
+            f"\n{'allowed' if allowed else 'DIFFERS'}  {what}  {where}\n        left   {left}\n        right  {right}\n"
         )
     out.write(("\n" if (rows if every else wrong) else "") + covered(coverage) + "\n")
+
+
+def _verdict(forbidden: int, allowed: int) -> str:
+    if not forbidden and not allowed:
+        return "no differences"
+    if not forbidden:
+        return f"no differences but {allowed:,} that healthy replicas may have"
+    rest = f", and {allowed:,} that they may have" if allowed else ""
+    return f"{counted(forbidden, 'difference')} that healthy replicas do not have{rest}"

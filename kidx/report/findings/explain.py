@@ -1,4 +1,4 @@
-"""Rules for people: the list, and each one's story."""
+"""Rules as kidx explain shows them: as rows, as a list, and one by one."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from kidx.findings import Rule
 from kidx.tables.table import TEXT, Column, Table
 
 _WIDTH = 80
+# The columns of kidx.rule.v1, and the fields of Rule that they show.
+_FIELDS = {name: name for name in ("code", "name", "severity", "title", "broker", "story")} | {"mend": "repair"}
 
 
-def stories_table(rules: Iterable[Rule]) -> Table:
-    """Rules as kidx.rule.v1 rows."""
-    names = ("code", "name", "severity", "title", "broker", "story", "repair")
-    rows = ([getattr(rule, name) or None for name in names] for rule in rules)
-    return Table("kidx.rule.v1", [Column(name, TEXT) for name in names], rows)
+def rules_table(rules: Iterable[Rule]) -> Table:
+    """Rules as rows of kidx.rule.v1."""
+    rows = ([getattr(rule, field) or None for field in _FIELDS.values()] for rule in rules)
+    return Table("kidx.rule.v1", [Column(name, TEXT) for name in _FIELDS], rows)
 
 
 def render_rule_list(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
-    """One line a rule."""
+    """Write one line for each rule."""
     out = out or sys.stdout
     width = max(len(rule.name) for rule in rules)
     for rule in rules:
         out.write(f"{rule.code}  {rule.severity:<7}  {rule.name:<{width}}  {rule.title}\n")
 
 
-def render_stories(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
-    """Each rule on its own: title, story, what a broker does, how to mend it."""
+def render_rules(rules: Sequence[Rule], out: IO[str] | None = None) -> None:
+    """Write each rule with its title, its explanation, what a broker does, and the repair."""
     out = out or sys.stdout
     for number, rule in enumerate(rules):
         out.write(("\n" if number else "") + f"{rule.code} {rule.name} ({rule.severity})\n{rule.title}.\n")

@@ -1,4 +1,7 @@
-"""Findings as workflow commands of GitHub Actions, which shows them beside the run."""
+"""Findings as workflow commands of GitHub Actions, which shows them as annotations of the run.
+
+Source: docs.github.com, "Workflow commands for GitHub Actions".
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 def render_github(
     findings: Sequence[Finding], coverage: Coverage, rules: Mapping[str, Rule], unread: Sequence[str], out: IO[str]
 ) -> None:
-    """Write a command a finding and one for what was covered. GitHub shows the first ten of a kind a step."""
+    """Write a command for each finding, and one for the coverage. GitHub shows the first ten of each severity."""
     for finding in findings:
         title = f"{finding.rule} {rules[finding.rule].name}"
         place = place_of(finding)

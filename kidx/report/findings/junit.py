@@ -1,4 +1,4 @@
-"""Findings as JUnit XML, which GitLab, Jenkins and most others show: a test case a file, a failure a finding."""
+"""Findings as JUnit XML, which GitLab, Jenkins and most CI systems show: a test case for each file with findings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def render_junit(
     findings: Sequence[Finding], coverage: Coverage, unread: Sequence[str], failing: Sequence[str], out: IO[str]
 ) -> None:
-    """Write the report. `failing` are the severities that fail a test case; others go into its output.
+    """Write the report. Findings of the severities in `failing` fail their test case; others go into its output.
 
-    Files without findings share one test case, which says what was covered.
+    Files without findings share one test case, whose output is the coverage.
     """
     files = [(file, list(group)) for file, group in groupby(findings, lambda f: f.file)]
     failures = sum(any(f.severity in failing for f in group) for _, group in files)
@@ -34,14 +34,14 @@ def render_junit(
     for file, group in files:
         out.write(f'  <testcase classname="kidx" name={_attribute(file)}>\n')
         failed = [f for f in group if f.severity in failing]
-        if failed:  # JUnit knows one failure a test case
-            said = "\n\n".join(_said(f) for f in failed)
+        if failed:  # JUnit has one failure for each test case
+            text = "\n\n".join(_described(f) for f in failed)
             out.write(
                 f"    <failure type={_attribute(failed[0].rule)} message={_attribute(failed[0].message)}>"
-                f"{_text(said)}</failure>\n"
+                f"{_text(text)}</failure>\n"
             )
         if others := [f for f in group if f.severity not in failing]:
-            out.write(f"    <system-out>{_text(chr(10).join(_said(f) for f in others))}</system-out>\n")
+            out.write(f"    <system-out>{_text(chr(10).join(_described(f) for f in others))}</system-out>\n")
         out.write("  </testcase>\n")
     for sentence in unread:
         out.write(
@@ -51,7 +51,7 @@ def render_junit(
     out.write("</testsuite></testsuites>\n")
 
 
-def _said(finding: Finding) -> str:
+def _described(finding: Finding) -> str:
     return f"{finding.severity} {finding.rule} {place_of(finding)}\n{finding.message}\nbroker: {finding.broker}"
 
 

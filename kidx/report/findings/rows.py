@@ -1,4 +1,4 @@
-"""Findings as a table of kidx.finding.v1 rows, and what a run covered as a kidx.summary.v1 object."""
+"""Findings as a table of kidx.finding.v1 rows, and a run's coverage as a kidx.summary.v1 object."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kidx.findings import SEVERITIES, Coverage, Finding
-from kidx.report.findings.skipped import together
+from kidx.findings import SEVERITIES, Coverage, Finding, Skipped
 from kidx.tables.table import INT, TEXT, TREE, Column, Table
 
+_MOST_SKIPPED = 20  # items of one reason that are listed: a fleet of indexes without logs would list thousands
 FINDING_SCHEMA, SUMMARY_SCHEMA = "kidx.finding.v1", "kidx.summary.v1"
 COLUMNS = (
     Column("rule", TEXT),
@@ -26,12 +26,12 @@ COLUMNS = (
 
 
 def findings_table(findings: Iterable[Finding], summary: dict[str, Any] | None) -> Table:
-    """The table that every common format renders."""
+    """Findings as rows of kidx.finding.v1."""
     return Table(FINDING_SCHEMA, COLUMNS, findings, summary)
 
 
 def summary_of(findings: Sequence[Finding], coverage: Coverage, exit_status: int) -> dict[str, Any]:
-    """What a run checked and found, as interface documents fix it."""
+    """What a run checked, skipped and found: a kidx.summary.v1 object."""
     counts = Counter(f.severity for f in findings)
     return {
         "schema": SUMMARY_SCHEMA,
@@ -40,8 +40,22 @@ def summary_of(findings: Sequence[Finding], coverage: Coverage, exit_status: int
         "batches": coverage.batches,
         "bytes_checked": coverage.bytes_checked,
         "bytes_skipped": coverage.bytes_skipped,
-        "skipped": [{"what": s.what, "why": s.why} for s in together(coverage.skipped)],
+        "skipped": [{"what": s.what, "why": s.why} for s in skipped_by_reason(coverage.skipped)],
         "findings": {severity: counts[severity] for severity in SEVERITIES},
         "unreadable": coverage.unreadable,
         "exit_status": exit_status,
     }
+
+
+def skipped_by_reason(skipped: Sequence[Skipped]) -> list[Skipped]:
+    """What was skipped, grouped by reason. A reason that many items share is listed once, with their number."""
+    by_reason: dict[str, list[str]] = {}
+    for item in skipped:
+        by_reason.setdefault(item.why, []).append(item.what)
+    grouped = []
+    for why, items in by_reason.items():
+        if len(items) <= _MOST_SKIPPED:
+            grouped += [Skipped(what, why) for what in items]
+        else:
+            grouped.append(Skipped(f"{items[0]} and {len(items) - 1:,} more", why))
+    return grouped

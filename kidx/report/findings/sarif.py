@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, which code scanning services and editors read."""
+"""Findings as SARIF 2.1.0 (OASIS), which code scanning services and editors read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def render_sarif(
     version: str,
     out: IO[str],
 ) -> None:
-    """Write one run. SARIF's levels error, warning and note are kidx's severities."""
+    """Write a SARIF log of one run. Its levels are kidx's severities: error, warning, note."""
     import json
 
     from kidx.text.json_text import as_unicode
@@ -32,7 +32,9 @@ def render_sarif(
             {
                 "executionSuccessful": not unread,
                 "exitCode": summary["exit_status"],
-                "toolExecutionNotifications": [{"level": "error", "message": {"text": said}} for said in unread],
+                "toolExecutionNotifications": [
+                    {"level": "error", "message": {"text": sentence}} for sentence in unread
+                ],
             }
         ],
         "results": [_result(f, codes.index(f.rule)) for f in findings],

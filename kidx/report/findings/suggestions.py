@@ -1,16 +1,20 @@
-"""The end of `kidx verify --suggest`: what mends each finding, and what deleting the index would cost instead."""
+"""The end of `kidx verify --suggest`: what repairs each finding, and what deleting the index would cost instead."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from kidx.findings import Rule
-from kidx.report.findings.verdict import size_text
-from kidx.tables.table import INT, TEXT, Column
+from kidx.report.formats.render import render
+from kidx.tables.table import INT, TEXT, Column, Table
 from kidx.text.escaping import plain
+from kidx.text.quantities import counted, size_text
 
-COLUMNS = (
+FORMATS = ("text", "jsonl")
+_SCHEMA = "kidx.suggestion.v1"
+_COLUMNS = (
     Column("rule", TEXT),
     Column("severity", TEXT),
     Column("file", TEXT),
@@ -21,43 +25,53 @@ COLUMNS = (
     Column("reread_partition_bytes", INT, "bytes"),
 )
 
+Row = Mapping[str, Any]  # the names of _COLUMNS
 
-Row = Mapping[str, Any]  # the names of COLUMNS
+
+def render_suggestions(
+    suggestions: Sequence[Sequence[Any]], rules: Mapping[str, Rule], form: str, out: IO[str] | None = None
+) -> None:
+    """Write suggestions (rows with the columns of kidx.suggestion.v1) to `out` (standard output), in one of FORMATS."""
+    if form == "text":
+        names = [column.name for column in _COLUMNS]
+        _screen([dict(zip(names, row, strict=True)) for row in suggestions], rules, out or sys.stdout)
+    else:
+        render(Table(_SCHEMA, _COLUMNS, suggestions), form, out)
 
 
-def render_suggestions(suggestions: Sequence[Row], rules: Mapping[str, Rule], out: IO[str]) -> None:
-    """Write them: first each command with all that it mends, then what no command mends."""
+def _screen(suggestions: Sequence[Row], rules: Mapping[str, Rule], out: IO[str]) -> None:
+    """First each command with all that it repairs, then what no command repairs."""
     by_command: dict[str | None, list[Row]] = {}
-    for one in suggestions:
-        by_command.setdefault(one["command"], []).append(one)
+    for suggestion in suggestions:
+        by_command.setdefault(suggestion["command"], []).append(suggestion)
     others = by_command.pop(None, [])
     if by_command:
-        out.write("\nWhat mends it, with the broker stopped (kidx undo takes it back):\n")
-    for command, mended in by_command.items():
+        out.write("\nRepair, with the broker stopped (kidx undo reverts it):\n")
+    for command, repaired in by_command.items():
         out.write(f"  {command}\n")
-        for one in mended:
-            out.write(f"      {_named(one, rules)}\n")
-        out.write(_instead(mended[0]))
+        for suggestion in repaired:
+            out.write(f"      {_named(suggestion, rules)}\n")
+        out.write(_alternative(repaired[0]))
     if others:
-        out.write("\nNo kidx command mends:\n")
-    for one in others:
-        advice = one["advice"] or f"kidx explain {one['rule']} tells what to make of it"
-        out.write(f"  {_named(one, rules)}\n      {advice}\n")
+        out.write("\nNo kidx command repairs:\n")
+    for suggestion in others:
+        advice = suggestion["advice"] or f"see kidx explain {suggestion['rule']}"
+        out.write(f"  {_named(suggestion, rules)}\n      {advice}\n")
 
 
-def _named(one: Row, rules: Mapping[str, Rule]) -> str:
-    times = f" ({one['findings']:,} times)" if one["findings"] > 1 else ""
-    return f"{one['rule']} {rules[one['rule']].name}  {plain(one['file'])}{times}"
+def _named(suggestion: Row, rules: Mapping[str, Rule]) -> str:
+    times = f" ({counted(suggestion['findings'], 'time')})" if suggestion["findings"] > 1 else ""
+    return f"{suggestion['rule']} {rules[suggestion['rule']].name}  {plain(suggestion['file'])}{times}"
 
 
-def _instead(one: Row) -> str:
-    if one["reread_bytes"] is None:
+def _alternative(suggestion: Row) -> str:
+    segment, partition = suggestion["reread_bytes"], suggestion["reread_partition_bytes"]
+    if segment is None:
         return ""
-    read = size_text(one["reread_bytes"])
-    said = (
-        f"      instead of it: delete the segment's indexes and restart, and the broker reads {read} of log\n"
-        "      before it serves the partition"
+    text = (
+        f"      alternative: delete the segment's indexes and restart; the broker then reads {size_text(segment)} of\n"
+        "      log before it serves the partition"
     )
-    if one["reread_partition_bytes"] is not None and one["reread_partition_bytes"] > one["reread_bytes"]:
-        said += f"; {size_text(one['reread_partition_bytes'])} if all its indexes are deleted"
-    return said + "\n"
+    if partition is not None and partition > segment:
+        text += f", or {size_text(partition)} if all its indexes are deleted"
+    return text + "\n"

@@ -1,4 +1,4 @@
-"""The screen of `verify`: the verdict first, one finding a block, and at the end what was checked."""
+"""The screen of kidx verify: the verdict, a block for each finding, and what was checked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from kidx.findings import ERROR, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
-from kidx.report.findings.skipped import together
+from kidx.report.findings.rows import skipped_by_reason
 from kidx.text.escaping import plain
+from kidx.text.quantities import counted, size_text
 
 _COLORS = {ERROR: "\x1b[1;31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _PLAIN = "\x1b[0m"
@@ -29,7 +30,7 @@ def render_verdict(
     every: bool = False,
     verbose: bool = False,
 ) -> None:
-    """Write the screen. `what` is the verdict's subject; `every` shows repeated findings of a rule in a file too."""
+    """Write the screen. `what` is the verdict's subject. `every` also shows findings beyond _SHOWN_OF_A_RULE."""
     counts = Counter(f.severity for f in findings)
     out.write(f"{plain(what)}: {verdict(counts, coverage)}\n")
     explained: set[str] = set()
@@ -50,53 +51,36 @@ def render_verdict(
 
 
 def verdict(counts: Mapping[str, int], coverage: Coverage) -> str:
-    """`clean`, or how many errors, warnings and notes; and what could not be read, for that is no verdict."""
-    said = ", ".join(
-        f"{counts.get(s, 0)} {s}{'' if counts.get(s) == 1 else 's'}" for s in SEVERITIES if s != NOTE or counts.get(s)
-    )
+    """`clean`, or the numbers of errors, warnings and notes; and how many files could not be read."""
+    text = ", ".join(counted(counts.get(s, 0), s) for s in SEVERITIES if s != NOTE or counts.get(s))
     if not counts.get(ERROR) and not counts.get(WARNING):
-        notes = counts.get(NOTE, 0)
-        said = "clean" + (f", {notes} note{'' if notes == 1 else 's'}" if notes else "")
+        text = "clean" + (f", {counted(counts[NOTE], 'note')}" if counts.get(NOTE) else "")
         if not coverage.files:
-            said = "nothing was checked"
+            text = "nothing was checked"
     if coverage.unreadable:
         them = "it" if coverage.unreadable == 1 else "them"
-        said += f"; {coverage.unreadable} could NOT be read, so nothing is known of {them}"
-    return said
+        text += f"; {coverage.unreadable} could NOT be read, so nothing is known about {them}"
+    return text
 
 
 def covered(coverage: Coverage) -> str:
-    """What was checked and what was not, in one sentence or a few lines."""
-    parts = [_count(coverage.files, "file"), size_text(coverage.bytes_checked)]
-    checked = [_count(coverage.entries, "index entry", "index entries")]
+    """What was checked and what was skipped, in one sentence or a few lines."""
+    parts = [counted(coverage.files, "file"), size_text(coverage.bytes_checked)]
+    checked = [counted(coverage.entries, "index entry", "index entries")]
     if coverage.batches:
-        checked.append(_count(coverage.batches, "batch", "batches"))
-    said = f"checked {', '.join(parts)}: {' and '.join(checked)}"
-    skipped = together(coverage.skipped)
+        checked.append(counted(coverage.batches, "batch", "batches"))
+    text = f"checked {', '.join(parts)}: {' and '.join(checked)}"
+    skipped = skipped_by_reason(coverage.skipped)
     if not skipped and not coverage.bytes_skipped:
-        return said + ("." if coverage.unreadable else "; nothing skipped.")
+        return text + ("." if coverage.unreadable else "; nothing skipped.")
     size = f" ({size_text(coverage.bytes_skipped)})" if coverage.bytes_skipped else ""
-    lines = [said + f"; not checked{size}:"]
-    lines += [_INDENT + plain(f"{one.what}: {one.why}") for one in skipped]
+    lines = [text + f"; not checked{size}:"]
+    lines += [_INDENT + plain(f"{item.what}: {item.why}") for item in skipped]
     return "\n".join(lines)
 
 
-def size_text(size: int) -> str:
-    """Bytes as people say them: 8.0 KiB."""
-    amount = float(size)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{size} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
-
-
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def place_of(finding: Finding) -> str:
-    """Entry and bytes of a finding, as far as it has them."""
+    """The entry and the bytes of a finding, as far as they are known: `entry 3 (bytes 24-31)`."""
     span = ""
     if finding.byte_start is not None and finding.byte_end is not None:
         span = f"bytes {finding.byte_start}-{max(finding.byte_start, finding.byte_end - 1)}"
@@ -125,7 +109,7 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
 
 
 def _wrapped(label: str, text: str) -> list[str]:
-    from textwrap import wrap  # a clean bill of health needs none
+    from textwrap import wrap
 
     return wrap(
         label + plain(text),

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from kidx.errors import UsageError
-from kidx.report.formats import arrays
+from kidx.report.formats.array_tables import json_lines, render_arrays
 from kidx.report.formats.render import csv_table, objects, render, with_iso
 from kidx.tables.table import ArrayTable, Table
 from kidx.text.escaping import plain
+from kidx.text.output import encode, write_bytes
 
 
 class Printer:
@@ -43,7 +44,7 @@ class Printer:
         else:
             if self.headings and self.form != "jsonl":
                 heading = ("\n" if self._printed else "") + f"==> {plain(', '.join(table.constants.values()))} <==\n"
-                arrays.write(self.out, [arrays.encode(heading)])
+                write_bytes(self.out, [encode(heading)])
             render(table, self.form, self.out)
         self._printed += 1
 
@@ -56,7 +57,7 @@ class Printer:
         summary = self._summaries[0] if len(self._summaries) == 1 and not self.headings else {"files": self._summaries}
         tail = ("\n" if self._rows else "") + f'], "summary": {json_text(summary)}}}\n'
         head = "" if self._printed else f'{{"schema": "{self.any_schema}", "rows": ['
-        arrays.write(self.out, [arrays.encode(head + tail)])
+        write_bytes(self.out, [encode(head + tail)])
 
     def _csv(self, table: Table) -> None:
         if self._printed and table.schema != self._schema:
@@ -64,22 +65,22 @@ class Printer:
         first = not self._printed
         self._schema = table.schema
         if isinstance(table, ArrayTable):
-            arrays.render(table, "csv", self.out, header=first)
+            render_arrays(table, "csv", self.out, header=first)
         else:
             csv_table(table, self.out, header=first)
 
     def _json(self, table: Table) -> None:
         if not self._printed:
             schema = self.any_schema if self.headings else table.schema
-            arrays.write(self.out, [arrays.encode(f'{{"schema": "{schema}", "rows": [')])
+            write_bytes(self.out, [encode(f'{{"schema": "{schema}", "rows": [')])
         if isinstance(table, ArrayTable):
-            for piece in arrays.json_lines(table, b",\n  ", b"", ", ", ": "):
-                arrays.write(self.out, [piece if self._rows else memoryview(piece)[1:]])
+            for piece in json_lines(table, b",\n  ", b"", ", ", ": "):
+                write_bytes(self.out, [piece if self._rows else memoryview(piece)[1:]])
                 self._rows = True
         else:
             from kidx.text.json_text import json_text
 
             for item in objects(table):
                 line = (",\n  " if self._rows else "\n  ") + json_text(item)
-                arrays.write(self.out, [arrays.encode(line)])
+                write_bytes(self.out, [encode(line)])
                 self._rows = True

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from kidx.report.formats import arrays
+from kidx.report.formats.array_tables import FORMATS as ARRAY_FORMATS
+from kidx.report.formats.array_tables import render_arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
-from kidx.text.escaping import for_terminal, plain
+from kidx.text.escaping import plain
+from kidx.text.output import exact_output
 from kidx.text.times import iso_time
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
@@ -17,42 +19,20 @@ _SAMPLE_ROWS = 1000  # rows looked at before text decides how wide its columns a
 
 
 def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = False) -> None:
-    """Write a table to `out` (standard output) in one of FORMATS. `iso` adds an ISO 8601 twin beside each timestamp."""
+    """Write a table to `out` (standard output) in one of FORMATS. `iso` adds an ISO 8601 column to each timestamp."""
     out = out or sys.stdout
     if iso:
         table = with_iso(table)
-    if isinstance(table, ArrayTable) and form in arrays.FORMATS:
-        arrays.render(table, form, out)
+    if isinstance(table, ArrayTable) and form in ARRAY_FORMATS:
+        render_arrays(table, form, out)
         return
     if form not in ("text", "table"):
-        out = _exact(out)
+        out = exact_output(out)
     {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": csv_table}[form](table, out)
 
 
-class _Terminal:
-    """A terminal that is given no control character."""
-
-    def __init__(self, out: IO[str]) -> None:
-        self._out = out
-
-    def write(self, text: str) -> int:
-        """Write text, escaped."""
-        return self._out.write(for_terminal(text))
-
-    def isatty(self) -> bool:
-        """Not to be escaped twice."""
-        return False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._out, name)
-
-
-def _exact(out: IO[str]) -> IO[str]:
-    return cast("IO[str]", _Terminal(out)) if out.isatty() else out
-
-
 def with_iso(table: Table) -> Table:
-    """The same rows with an ISO 8601 twin beside each timestamp."""
+    """The same rows with an ISO 8601 column after each timestamp."""
     columns: list[Column] = []
     sources: list[tuple[int, bool]] = []
     for i, column in enumerate(table.columns):
@@ -108,7 +88,7 @@ def csv_table(table: Table, out: IO[str], header: bool = True) -> None:
 
     from kidx.text.json_text import json_text
 
-    writer = csv.writer(_exact(out), lineterminator="\n")
+    writer = csv.writer(exact_output(out), lineterminator="\n")
     if header:
         writer.writerow([*table.constants, *(c.name for c in table.columns)])
     kinds = [c.kind for c in table.columns]

@@ -1,11 +1,11 @@
-"""kidx compact on a screen: the range, the segments, the map, the advice."""
+"""The screen of kidx compact: the cleanable range, the segments, the offset map, the memory needed."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
 
@@ -26,11 +26,7 @@ _HEADS = (
 
 def show(table: Table, out: IO[str] | None = None) -> None:
     """Write kidx.compaction_segment.v1 and its summary to `out` (standard output)."""
-    out = out or sys.stdout
-    names = [c.name for c in table.columns]
-    rows = [dict(zip(names, row, strict=True)) for row in table.rows]
-    for line in _lines(rows, table.summary or {}):
-        out.write(line.rstrip() + "\n")
+    write_lines(_lines(list(named_rows(table)), table.summary or {}), out)
 
 
 def _lines(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Iterator[str]:
@@ -39,23 +35,20 @@ def _lines(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Iterator[s
         yield f"{plain(summary['partition'])}: nothing to clean: dirty from {first}, uncleanable from {end}"
     else:
         reach = summary["cleaned_up_to"]
-        yield f"{plain(summary['partition'])}: dirty from {first} up to {end}; a cleaning would reach {reach}"
+        yield f"{plain(summary['partition'])}: dirty from {first} up to {end}; cleaning would reach {reach}"
     yield f"  {first}: {plain(summary['first_dirty_why'])}"
     yield f"  {end}: {summary['first_uncleanable_why']}"
     yield ""
-    cells = [_cells(row) for row in rows]
-    widths = [max(len(line[i]) for line in (_HEADS, *cells)) for i in range(len(_HEADS))]
-    for line in (_HEADS, *cells):
-        yield "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+    yield from aligned([_HEADS, *map(_cells, rows)], [True] * len(_HEADS))
     yield ""
     dropped = summary["records"] - summary["kept"]
     yield f"{dropped:,} of {summary['records']:,} records dropped, {summary['bytes_saved']:,} bytes saved"
     rates = f"{_rate(summary['collision_rate'])} a look-up (expected {_rate(summary['expected_collision_rate'])})"
     used = f"{summary['map_entries']:,} of {summary['map_slots']:,} slots"
     yield f"offset map ({summary['digest']}): {used}; collisions: {rates}"
-    enough = "one pass is enough" if summary["one_pass_is_enough"] else "ONE PASS IS NOT ENOUGH: the map gets full"
+    enough = "one pass is enough" if summary["one_pass_is_enough"] else "ONE PASS IS NOT ENOUGH: the map fills up"
     yield (
-        f"{enough}; {summary['distinct_keys']:,} keys take one pass with a dedupe buffer of "
+        f"{enough}; one pass over {summary['distinct_keys']:,} keys needs a dedupe buffer of "
         f"{summary['smallest_dedupe_buffer_bytes']:,} bytes"
     )
 

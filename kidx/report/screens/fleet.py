@@ -1,11 +1,11 @@
-"""What a scan says of the fleet under its verdict: a few lines, the exceptions named, the rest counted."""
+"""The screen of kidx scan, below the verdict: a few lines about the fleet, exceptions by name, the rest as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from kidx.report.screens.fleet_page import size_text
+from kidx.text.quantities import counted, size_text
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -13,16 +13,16 @@ _MOST_NAMED = 5
 
 
 def render_fleet(tables: Mapping[str, Rows], out: IO[str]) -> None:
-    """Write the lines; `tables` are the fleet's (see docs/spark.md)."""
+    """Write the lines. `tables` are the fleet's, by name (docs/spark.md)."""
     out.write("\n")
-    for label, said in _lines(tables):
-        out.write(f"{label:<12}{said}\n")
+    for label, line in _lines(tables):
+        out.write(f"{label:<12}{line}\n")
 
 
 def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
     brokers, replicas = tables["brokers"], tables["replicas"]
     size = size_text(sum(row["log_bytes"] for row in brokers))
-    yield "fleet", f"{len(brokers):,} log dirs, {len(tables['topics']):,} topics, {size} of logs"
+    yield "fleet", f"{counted(len(brokers), 'log dir')}, {counted(len(tables['topics']), 'topic')}, {size} of logs"
     other = [row for row in replicas if not row["agree"]]
     if replicas:
         yield "replicas", f"{len(replicas) - len(other):,} of {len(replicas):,} shared partitions agree"
@@ -30,8 +30,8 @@ def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
         yield "", f"{_name(row)} differs from offset {row['diverges_at']} on: {', '.join(row['differing'])}"
     behind = [row for row in replicas if row["behind"]]
     for row in behind[:_MOST_NAMED]:
-        told = ", ".join(f"{broker} by {records:,}" for broker, records in sorted(row["behind"].items()))
-        yield "", f"{_name(row)} lags: {told} records"
+        behind_by = ", ".join(f"{broker} by {records:,}" for broker, records in sorted(row["behind"].items()))
+        yield "", f"{_name(row)} lags: {behind_by} records"
     narrow = sorted(tables["warm_sections"], key=lambda row: (row["coverage"], row["warm_records"]))[:1]
     for row in narrow:
         yield (
@@ -43,19 +43,19 @@ def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
         yield "page cache", f"warm index pages take up to {size_text(need['page_cache_bytes'])} ({need['broker']})"
     stalled = sorted(tables["stalled_retention"], key=lambda row: -row["held_bytes"])
     for row in stalled[:_MOST_NAMED]:
-        held = size_text(row["held_bytes"])
-        yield "retention", f"{_name(row)} has a timestamp in the future in segment {row['segment']}: {held} are kept"
+        where, held = f"{_name(row)}, segment {row['segment']}", size_text(row["held_bytes"])
+        yield "retention", f"{where}: a timestamp in the future, which retains {held}"
     stranded = sorted(tables["stranded_groups"], key=lambda row: -row["records"])
     for row in stranded[:_MOST_NAMED]:
         yield "groups", _stranded(row)
     yield from _compaction(tables["compaction_topics"], tables["cleaners"])
     hidden = sum(max(0, len(rows) - _MOST_NAMED) for rows in (other, behind, stalled, stranded))
     if hidden:
-        yield "", f"{hidden:,} more lines like these are in the tables that --out keeps"
+        yield "", f"{hidden:,} more lines like these are in the tables that --out writes"
 
 
 def _compaction(topics: Rows, brokers: Rows) -> Iterator[tuple[str, str]]:
-    """The topics that a cleaning would shrink most, and the memory it takes; nothing where nobody asked."""
+    """The topics that cleaning would shrink most, and the memory it needs. Without --compaction, nothing."""
     shrinking = [row for row in topics if row["bytes_saved"] and not row["keyless"]]
     if topics and not shrinking:
         yield "compaction", "no topic whose records all have keys would shrink"
@@ -65,14 +65,14 @@ def _compaction(topics: Rows, brokers: Rows) -> Iterator[tuple[str, str]]:
     need = max(brokers, key=lambda row: int(row["smallest_dedupe_buffer_bytes"] or 0), default=None)
     if need is not None and need["neediest"]:
         size = size_text(need["smallest_dedupe_buffer_bytes"])
-        yield "", f"one pass takes a dedupe buffer of up to {size} ({need['neediest']} on {need['broker']})"
+        yield "", f"one pass needs a dedupe buffer of up to {size} ({need['neediest']} on {need['broker']})"
 
 
 def _stranded(row: Mapping[str, Any]) -> str:
     where = f"{row['group']} has committed {row['committed']} in {_name(row)}"
     if row["why"] == "before_start":
-        return f"{where}, which begins at {row['log_start']}: {row['records']:,} records are gone unread"
-    return f"{where}, which ends at {row['log_end']}: {row['records']:,} records further"
+        return f"{where}, which begins at {row['log_start']}: {row['records']:,} records were deleted unread"
+    return f"{where}, which ends at {row['log_end']}, {row['records']:,} records earlier"
 
 
 def _name(row: Mapping[str, Any]) -> str:

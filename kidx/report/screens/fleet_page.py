@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fleet: tiles, pictures as inline SVG, tables. No script, nothing loaded."""
+"""The report of kidx scan --report html: one HTML page with inline SVG, without scripts and external resources."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from html import escape
 from typing import Any
 
 from kidx.findings import SEVERITIES, Finding
+from kidx.text.quantities import counted, size_text
 
 Rows = Sequence[Mapping[str, Any]]
 
-_MOST_ROWS = 100  # of a table on the page; the Parquet and JSON files beside it hold all
+_MOST_ROWS = 100  # of a table on the page; the Parquet and JSON files next to it hold all rows
 _MOST_BARS = 20
 _STYLE = """
 :root{color-scheme:light dark;--ground:#fff;--ink:#1c2430;--faint:#667;--line:#d8dde5;--card:#f5f7fa;
@@ -33,8 +34,8 @@ svg text{fill:var(--ink);font:12px system-ui,sans-serif}
 def fleet_page(
     tables: Mapping[str, Rows], findings: Sequence[Finding], summary: Mapping[str, Any], fleet_bytes: int
 ) -> str:
-    """The page. `tables` are the fleet's: brokers, topics, rules, warm_sections, stalled_retention, stranded_groups,
-    replicas, compaction, compaction_topics, cleaners.
+    """The page as HTML. `tables` are the fleet's: brokers, topics, rules, warm_sections, stalled_retention,
+    stranded_groups, replicas, compaction, compaction_topics, cleaners. `fleet_bytes` is the size of all data files.
     """
     parts = [
         _tiles(summary, fleet_bytes),
@@ -49,11 +50,9 @@ def fleet_page(
         _unchecked(summary),
     ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>kidx: a fleet scanned</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>kidx: fleet report</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<style>{_STYLE}</style></head><body><h1>A fleet's log dirs, scanned by kidx</h1>\n"
-        + "\n".join(parts)
-        + "\n</body></html>\n"
+        f"<style>{_STYLE}</style></head><body><h1>Fleet report by kidx</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
@@ -76,13 +75,13 @@ def _tiles(summary: Mapping[str, Any], fleet_bytes: int) -> str:
 
 def _findings(findings: Sequence[Finding], rules: Rows, topics: Rows) -> str:
     if not findings:
-        return _section("Findings", "None: everything that was checked is in order.")
+        return _section("Findings", "None in what was checked.")
     counted = [(str(row["topic"] or "(no topic)"), row["errors"], row["warnings"], row["notes"]) for row in topics]
-    blamed = sorted((row for row in counted if sum(row[1:])), key=lambda row: (-row[1], -row[2], -row[3]))
+    affected = sorted((row for row in counted if sum(row[1:])), key=lambda row: (-row[1], -row[2], -row[3]))
     return _section(
         "Findings",
-        "By topic, the worst first; every finding is in findings.parquet. kidx explain CODE tells a rule's story.",
-        _bars([(name, [(e, "error"), (w, "warning"), (n, "note")]) for name, e, w, n in blamed], str),
+        "By topic, the worst first. All findings are in findings.parquet. kidx explain CODE explains a rule.",
+        _bars([(name, [(e, "error"), (w, "warning"), (n, "note")]) for name, e, w, n in affected], str),
         _table(rules, ["rule", "name", "severity", "findings", "files", "partitions"], tone="severity"),
         _table([_finding_row(f) for f in findings], ["severity", "rule", "file", "slot", "message"], tone="severity"),
     )
@@ -94,14 +93,14 @@ def _finding_row(finding: Finding) -> Mapping[str, Any]:
 
 def _replicas(replicas: Rows) -> str:
     if not replicas:
-        return _section("Replicas", "No partition was found on more than one broker, so there was nothing to compare.")
+        return _section("Replicas", "No partition was found on more than one broker; nothing was compared.")
     brokers = sorted({broker for row in replicas for broker in row["replicas"]})
     bad = [row for row in replicas if not row["agree"]]
-    said = (
+    text = (
         f"{len(bad):,} of {len(replicas):,} partitions differ between brokers."
         if bad
         else f"All {len(replicas):,} partitions hold the same batches on every broker that has them, "
-        "as far as their logs overlap."
+        "where their logs overlap."
     )
     shown = sorted(replicas, key=lambda row: (row["agree"], not row["behind"]))[:_MOST_BARS]
     rows = [
@@ -113,11 +112,11 @@ def _replicas(replicas: Rows) -> str:
         }
         for row in bad
     ]
-    return _section("Replicas", said, _replica_map(shown, brokers), _table(rows, list(rows[0])) if rows else "")
+    return _section("Replicas", text, _replica_map(shown, brokers), _table(rows, list(rows[0])) if rows else "")
 
 
 def _replica_map(rows: Rows, brokers: Sequence[str]) -> str:
-    """A square for each partition and broker: agrees, lags behind, differs, or is not there."""
+    """A square for each partition and broker that has it: it agrees, lags behind, or differs."""
     left, step, top = 230, 30, 24
     parts = [_text(left + i * step + 6, 15, str(i + 1)) for i in range(len(brokers))]
     for line, row in enumerate(rows):
@@ -128,14 +127,14 @@ def _replica_map(rows: Rows, brokers: Sequence[str]) -> str:
                 continue
             behind = row["behind"].get(broker, 0)
             if broker in row["differing"]:
-                tone, said = "error", f"differs from offset {row['diverges_at']} on"
+                tone, tip = "error", f"differs from offset {row['diverges_at']} on"
             elif behind:
-                tone, said = "warning", f"{behind:,} records behind"
+                tone, tip = "warning", f"{counted(behind, 'record')} behind"
             else:
-                tone, said = "good", "agrees"
+                tone, tip = "good", "agrees"
             parts.append(
                 f'<rect x="{left + i * step}" y="{y}" width="22" height="22" rx="4" fill="var(--{tone})">'
-                f"<title>{escape(broker)}: {escape(said)}</title></rect>"
+                f"<title>{escape(broker)}: {escape(tip)}</title></rect>"
             )
     legend = "; ".join(f"{i + 1}: {broker}" for i, broker in enumerate(brokers))
     picture = _svg(left + step * len(brokers), top + step * len(rows), parts, "Replicas by partition and broker")
@@ -152,8 +151,8 @@ def _warm_sections(rows: Rows) -> str:
     ]
     return _section(
         "Warm sections",
-        "How much of each active segment a look-up reaches through warm index pages alone, in percent, the least "
-        "first. A consumer further behind than warm_records makes its broker read cold pages.",
+        "The share of each active segment, in percent, that look-ups find through warm index pages alone, the smallest "
+        "first. For a consumer that is further behind than warm_records, the broker reads cold pages.",
         _bars(bars, lambda v: f"{v}%"),
         _table(narrow, ["topic", "partition", "broker", "warm_from_offset", "warm_records", "coverage"]),
     )
@@ -162,20 +161,20 @@ def _warm_sections(rows: Rows) -> str:
 def _page_cache(rows: Rows) -> str:
     return _section(
         "Page cache for look-ups",
-        "What the warm sections of all active segments take on each broker: memory that look-ups near the log's end "
-        "always need.",
+        "The size of the warm sections of all active segments on each broker. Look-ups near the end of the logs "
+        "always need these pages in memory.",
         _bars([(_tail(row["broker"]), [(row["page_cache_bytes"], "bar")]) for row in rows], size_text),
     )
 
 
 def _stalled(rows: Rows) -> str:
     if not rows:
-        return _section("Retention", "No segment is kept longer by a timestamp in the future.")
+        return _section("Retention", "No segment is retained longer because of a timestamp in the future.")
     bars = [(f"{r['topic']}-{r['partition']} @{r['segment']}", [(r["held_bytes"], "warning")]) for r in rows]
     return _section(
         "Retention stalled by timestamps in the future",
-        "Retention by time counts from a segment's largest timestamp; these and all segments after them stay until "
-        "long after. Bytes held:",
+        "Retention by time counts from a segment's largest timestamp, so these segments and all after them are "
+        "retained until that time has passed. Bytes retained:",
         _bars(sorted(bars, key=lambda bar: -bar[1][0][0]), size_text),
         _table(rows, ["topic", "partition", "broker", "segment", "largest_timestamp", "ahead_ms", "held_bytes"]),
     )
@@ -183,7 +182,7 @@ def _stalled(rows: Rows) -> str:
 
 def _stranded(rows: Rows) -> str:
     if not rows:
-        return _section("Consumer groups", "No committed offset was found that its log does not hold.")
+        return _section("Consumer groups", "Every committed offset that was found lies within its log.")
     ordered = sorted(rows, key=lambda row: -row["records"])
     bars = [
         (
@@ -193,9 +192,9 @@ def _stranded(rows: Rows) -> str:
         for r in ordered
     ]
     return _section(
-        "Consumer groups that lost their place",
-        "Their committed offset lies before the log's start (before_start: those records went unread) or after its end "
-        "(after_end: the log was cut, or the topic made anew). Records between the two:",
+        "Consumer groups whose committed offset is outside of the log",
+        "The committed offset lies before the log's start (before_start: records were deleted unread) or after its end "
+        "(after_end: the log was truncated, or the topic recreated). Records between the two:",
         _bars(bars, lambda records: f"{records:,}"),
         _table(ordered, ["group", "topic", "partition", "why", "committed", "log_start", "log_end", "records"]),
     )
@@ -214,10 +213,10 @@ def _compaction(topics: Rows, partitions: Rows, brokers: Rows) -> str:
     failing = [row for row in partitions if row["why_not"]]
     return _section(
         "What compaction would save",
-        "One full pass of the cleaner over each topic, as if its cleanup.policy were compact, which files do not say: "
+        "One full pass of the cleaner over each topic, as if its cleanup.policy were compact (the files do not say): "
         "bytes kept and bytes saved, the most saved first. Topics with keyless records cannot be compacted and are not "
-        "drawn; checkpointed ones have been before. Below: the dedupe buffer that cleans each of a broker's partitions "
-        "in one pass.",
+        "drawn. Checkpointed topics have been compacted before. Below: the dedupe buffer with which a broker cleans "
+        "each of its partitions in one pass.",
         _bars(bars, size_text),
         _table(topics, [*names, "bytes_saved"]),
         _table(brokers, needs),
@@ -237,21 +236,12 @@ def _unchecked(summary: Mapping[str, Any]) -> str:
     return _section("Coverage", "Not checked, and why:", _table(summary["skipped"], ["what", "why"]))
 
 
-def size_text(size: float) -> str:
-    """1536 -> 1.5 KiB."""
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if abs(size) < 1024 or unit == "TiB":
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-        size /= 1024
-    raise AssertionError("unreachable")
+def _section(title: str, text: str, *parts: str) -> str:
+    return f"<h2>{escape(title)}</h2>" + (f"<p>{escape(text)}</p>" if text else "") + "".join(parts)
 
 
-def _section(title: str, said: str, *parts: str) -> str:
-    return f"<h2>{escape(title)}</h2>" + (f"<p>{escape(said)}</p>" if said else "") + "".join(parts)
-
-
-def _bars(rows: Sequence[tuple[str, list[tuple[float, str]]]], told: Callable[[float], str]) -> str:
-    """Horizontal bars, each of one or more coloured parts: (label, [(value, colour), ...])."""
+def _bars(rows: Sequence[tuple[str, list[tuple[float, str]]]], as_text: Callable[[float], str]) -> str:
+    """Horizontal bars of one or more coloured parts each. A row is (label, [(value, colour), ...])."""
     shown = rows[:_MOST_BARS]
     largest = max((sum(v for v, _ in parts) for _, parts in shown), default=0) or 1
     drawn = []
@@ -262,10 +252,10 @@ def _bars(rows: Sequence[tuple[str, list[tuple[float, str]]]], told: Callable[[f
             width = 620 * value / largest
             drawn.append(
                 f'<rect x="{x:.1f}" y="{y + 2}" width="{max(width, 1.5 if value else 0):.1f}" height="18" '
-                f'fill="var(--{tone})"><title>{escape(label)}: {escape(told(value))}</title></rect>'
+                f'fill="var(--{tone})"><title>{escape(label)}: {escape(as_text(value))}</title></rect>'
             )
             x += width
-        drawn.append(_text(x + 6, y + 15, " / ".join(told(v) for v, _ in parts)))
+        drawn.append(_text(x + 6, y + 15, " / ".join(as_text(v) for v, _ in parts)))
     picture = _svg(1000, max(24 * len(shown), 1), drawn, "Bars by name")
     return picture + (f"<p>{len(rows) - len(shown):,} more are not drawn.</p>" if len(rows) > len(shown) else "")
 

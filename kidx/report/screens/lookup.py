@@ -1,24 +1,23 @@
-"""How look-ups in an index read on a screen: the answer, the way there, what it cost."""
+"""The screen of kidx lookup: the answer, the probes on the way there, the pages they touch."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
+from kidx.text.quantities import counted
+from kidx.text.times import iso_time
 
 Row = Mapping[str, Any]
 
 
 def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None:
-    """Write the rows of what kidx lookup answers to `out` (standard output) as lines of text."""
-    out = out or sys.stdout
-    names = [c.name for c in table.columns]
+    """Write the rows of kidx lookup (one of the schemas in _LINES_OF) to `out` (standard output)."""
     lines_of = _LINES_OF[table.schema]
-    for values in table.rows:
-        for line in lines_of(dict(zip(names, values, strict=True)), iso):
-            out.write(line.rstrip() + "\n")
+    for row in named_rows(table):
+        write_lines(lines_of(row, iso), out)
 
 
 def _lookup_lines(row: Row, iso: bool) -> Iterator[str]:
@@ -43,13 +42,13 @@ def _answer(row: Row) -> str:
     answer = row["answer"]
     if answer is None:
         return "none"
-    said = []
+    fields = []
     for name, value in answer.items():
         if name != "timestamp_iso":
-            said.append(f"{name} {value}")
+            fields.append(f"{name} {value}")
         elif value is not None:
-            said[-1] += f" ({value})"
-    return ", ".join(said)
+            fields[-1] += f" ({value})"
+    return ", ".join(fields)
 
 
 def _how(row: Row) -> str:
@@ -75,11 +74,7 @@ def _search_name(row: Row) -> str:
 
 def _cost(row: Row) -> str:
     probes, pages = len(row["probes"]), row["pages"]
-    return f"{_count(probes, 'probe')}, {_count(len(pages), 'page')}: {' '.join(map(str, pages))}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{counted(probes, 'probe')}, {counted(len(pages), 'page')}: {' '.join(map(str, pages))}"
 
 
 def _steps(row: Row) -> Iterator[str]:
@@ -96,11 +91,8 @@ def _steps(row: Row) -> Iterator[str]:
                 _remark(row, step, probe),
             ]
         )
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    for line in cells:
-        right = [f"{text:>{width}}" for text, width in zip(line[:2], widths, strict=False)]
-        left = [f"{text:<{width}}" for text, width in zip(line[2:], widths[2:], strict=True)]
-        yield " " + "  ".join(right + left)
+    for line in aligned(cells, [True, True, False, False, False, False, False]):
+        yield f" {line}"
 
 
 def _remark(row: Row, step: int, probe: Mapping[str, Any]) -> str:
@@ -113,7 +105,7 @@ def _remark(row: Row, step: int, probe: Mapping[str, Any]) -> str:
 
 def _aborted_lines(row: Row, _: bool) -> Iterator[str]:
     aborted = row["aborted"]
-    yield f"fetch of offsets {row['fetch_from']} to {row['fetch_to']}: {_count(len(aborted), 'aborted transaction')}"
+    yield f"fetch of offsets {row['fetch_from']} to {row['fetch_to']}: {counted(len(aborted), 'aborted transaction')}"
     for transaction in aborted:
         yield f"  producer {transaction['producer_id']} from offset {transaction['first_offset']}"
     if not row["complete"]:
@@ -130,7 +122,7 @@ def _read_lines(row: Row, iso: bool) -> Iterator[str]:
             f"at position {batch['position']}, {batch['size']} bytes"
         )
         if record is None:
-            yield "  record: none at or past it is left in this batch"
+            yield "  record: no record at or past it is left in this batch"
         else:
             yield f"  record {record['offset']}, timestamp {_moment(record['timestamp'], iso)}"
     if row["visible"] is not None:
@@ -164,16 +156,14 @@ def _find_lines(row: Row, iso: bool) -> Iterator[str]:
 def _moment(timestamp: int, iso: bool) -> str:
     if not iso:
         return str(timestamp)
-    from kidx.text.times import iso_time
-
-    said = iso_time(timestamp)
-    return str(timestamp) if said is None else f"{timestamp} ({said})"
+    moment = iso_time(timestamp)
+    return str(timestamp) if moment is None else f"{timestamp} ({moment})"
 
 
 def _pages_lines(row: Row) -> Iterator[str]:
     for file, pages in (row["pages"] or {}).items():
-        said = f": {' '.join(map(str, pages))}" if pages else ""
-        yield f"  {_count(len(pages), 'page')} of the {file.replace('_', ' ')}{said}"
+        numbers = f": {' '.join(map(str, pages))}" if pages else ""
+        yield f"  {counted(len(pages), 'page')} of the {file.replace('_', ' ')}{numbers}"
 
 
 _LINES_OF = {

@@ -1,11 +1,11 @@
-"""kidx trace's laboratory on a screen: residency, observation, simulation."""
+"""The screens of kidx trace --resident, --observe and --simulate."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
+from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
 
@@ -15,30 +15,26 @@ _MOST_RUNS = 40
 
 def show(table: Table, out: IO[str] | None = None) -> None:
     """Write kidx.residency.v1, kidx.observation.v1 or kidx.simulation.v1 to `out` (standard output)."""
-    out = out or sys.stdout
-    names = [c.name for c in table.columns]
-    rows = (dict(zip(names, values, strict=True)) for values in table.rows)
-    lines = {
+    lines_of = {
         "kidx.residency.v1": _residency,
         "kidx.observation.v1": _observation,
         "kidx.simulation.v1": _simulation,
-    }[table.schema](rows)
-    for line in lines:
-        out.write(line.rstrip() + "\n")
+    }[table.schema]
+    write_lines(lines_of(named_rows(table)), out)
 
 
 def runs(pages: Sequence[int]) -> str:
-    """0-3 7 9-12: pages in order, neighbours joined; cut short where there are very many."""
+    """Ascending page numbers with neighbours joined, `0-3 7 9-12`; at most _MOST_RUNS runs are listed."""
     parts: list[list[int]] = []
     for page in pages:
         if parts and page == parts[-1][1] + 1:
             parts[-1][1] = page
         else:
             parts.append([page, page])
-    said = [str(a) if a == b else f"{a}-{b}" for a, b in parts[:_MOST_RUNS]]
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in parts[:_MOST_RUNS]]
     if len(parts) > _MOST_RUNS:
-        said.append(f"... ({len(parts) - _MOST_RUNS} more runs)")
-    return " ".join(said) or "none"
+        shown.append(f"... ({len(parts) - _MOST_RUNS} more runs)")
+    return " ".join(shown) or "none"
 
 
 def _residency(rows: Iterator[Row]) -> Iterator[str]:
@@ -95,13 +91,9 @@ def _simulation(rows: Iterator[Row]) -> Iterator[str]:
         )
         for row in every
     ]
-    widths = [max(len(line[i]) for line in (heads, *cells)) for i in range(len(heads))]
-    for line in (heads, *cells):
-        yield "  ".join(
-            c.ljust(w) if i in (0, 2) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
-        )
+    yield from aligned([heads, *cells], [head not in ("search", "reader") for head in heads])
     yield ""
-    yield "index faults by how full the index's last page was (eighths; the jump is right after a page filled):"
+    yield "index faults by how full the index's last page was, in eighths (they jump right after a page has filled):"
     for row in every:
         if row["index_faults"]:
             fill = "  ".join(f"{count:,}" for count in row["faults_by_page_fill"])

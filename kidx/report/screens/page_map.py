@@ -1,17 +1,17 @@
-"""A file's pages drawn as one line of marks: which were touched, how often, and where the warm section lies."""
+"""A file's pages as one line of marks: which are touched, how often, and where the warm section begins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-WIDTH = 60  # marks a line; larger files put several pages into one
-_LIMITS = (0.01, 0.1, 0.5)  # shares of the look-ups at which the mark gets heavier
+WIDTH = 60  # marks in a line; in larger files a mark stands for several pages
+_LIMITS = (0.01, 0.1, 0.5)  # shares of the look-ups from which on the mark is heavier
 _MARKS = "·░▒▓█"
 _WARM_COLOR, _PLAIN = "\x1b[32m", "\x1b[0m"
 
 
 class PageMap:
-    """Draws maps of a file of `pages` pages whose warm section begins on page `warm_from`.
+    """Maps of a file of `pages` pages whose warm section begins on page `warm_from`.
 
     `color` marks the warm section green.
     """
@@ -23,7 +23,7 @@ class PageMap:
         self._warm_mark = warm_from // self.pages_a_mark
 
     def line(self, touched: Mapping[int, int], lookups: int) -> str:
-        """The marks for `touched`: how many of the `lookups` touch each page. One of several pages shows the most."""
+        """The marks for `touched`: how many of the `lookups` touch each page. A mark shows its largest number."""
         most = [0] * self.width
         for page, times in touched.items():
             mark = page // self.pages_a_mark
@@ -32,7 +32,7 @@ class PageMap:
         return self._colored("".join(drawn))
 
     def ruler(self) -> str:
-        """Page numbers over the marks: the first, every tenth mark, and the last where there is room."""
+        """Page numbers above the marks: the first, every tenth mark's, and the last where there is room."""
         if not self.pages:
             return ""
         line = [" "] * (self.width + 12)
@@ -50,7 +50,7 @@ class PageMap:
         return cold + self._colored_part(self._bracket(self.width - self._warm_mark, "warm"))
 
     def legend(self) -> str:
-        """What the marks mean, when look-ups are counted."""
+        """The meaning of the marks where look-ups are counted."""
         none, light, medium, heavy, full = tuple(_MARKS)
         return f"{none} none   {light} under 1%   {medium} under 10%   {heavy} under 50%   {full} more of the look-ups"
 
@@ -71,7 +71,7 @@ class PageMap:
 
 
 def page_list(pages: Sequence[int], most: int = 16) -> str:
-    """Page numbers for a line of text, cut where there are too many."""
+    """Page numbers for a line of text, at most `most` of them."""
     shown = " ".join(map(str, pages[:most]))
     return shown if len(pages) <= most else f"{shown} ... ({len(pages) - most} more)"
 

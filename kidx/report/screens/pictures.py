@@ -1,4 +1,4 @@
-"""Pictures of kidx trace's answers: page maps, the growing index, fault curves; as SVG, or as one page of HTML."""
+"""kidx trace --svg and --html: page maps, the growing index and fault curves, as SVG or as one page of HTML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kidx.report.screens.svg import Drawing, Strip, chart, strips
 from kidx.tables.table import Table
 
 _SERIES = {"standard": "a", "warm": "b"}
-_MOST_STRIPS = 24  # more targets than that make no picture
+_MOST_STRIPS = 24  # rows of a page map
 _MOST_ROWS = 500
 
 _PAGE_STYLE = """
@@ -34,7 +34,7 @@ def picture_of(table: Table, rows: Sequence[Sequence[Any]]) -> Drawing | None:
 
 
 def html_page(title: str, table: Table, rows: Sequence[Sequence[Any]]) -> str:
-    """One page that needs nothing else: the picture, and the rows as a table."""
+    """One self-contained page: the picture, and at most _MOST_ROWS rows as a table."""
     drawing = picture_of(table, rows)
     heads = "".join(f"<th>{escape(c.name)}{f' ({escape(c.unit)})' if c.unit else ''}</th>" for c in table.columns)
     body = "".join(
@@ -92,7 +92,7 @@ def _growth(rows: Sequence[Mapping[str, Any]]) -> Drawing:
 
 
 def _fault_curves(rows: Sequence[Mapping[str, Any]]) -> Drawing:
-    """Index faults of the readers nearest the end, added up as the indexes grow."""
+    """Index faults of the readers nearest to the log's end, added up as the indexes grow."""
     lag = min(row["lag"] for row in rows)
     rows = [row for row in rows if row["lag"] == lag]
     by_search: dict[str, dict[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Screens of `kidx rocketmq`: the answer first, then the way there and what it cost."""
+"""The screens of kidx rocketmq: the answer first, then the search and the pages it reads."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from kidx.report.screens.lines import named_rows
 from kidx.tables.table import Table
+from kidx.text.quantities import counted
 
 Row = Mapping[str, Any]
 
 
 def show_search(table: Table, out: IO[str] | None = None) -> None:
-    """Rows of kidx.rocketmq_lookup.v1 with their probes, and Kafka's search beside them."""
+    """Rows of kidx.rocketmq_lookup.v1 with their probes, and the cost of Kafka's search."""
     out = out or sys.stdout
-    for number, row in enumerate(_rows(table)):
+    for number, row in enumerate(named_rows(table)):
         out.write("\n" * bool(number) + "".join(line.rstrip() + "\n" for line in _search_lines(row)))
 
 
 def show_pull(table: Table, out: IO[str] | None = None) -> None:
     """One row of kidx.rocketmq_pull.v1 as sentences."""
     out = out or sys.stdout
-    for row in _rows(table):
+    for row in named_rows(table):
         out.write("".join(line + "\n" for line in _pull_lines(row)))
-
-
-def _rows(table: Table) -> Iterator[Row]:
-    names = [c.name for c in table.columns]
-    return (dict(zip(names, row, strict=True)) for row in table.rows)
 
 
 def _search_lines(row: Row) -> Iterator[str]:
@@ -50,14 +47,14 @@ def _search_lines(row: Row) -> Iterator[str]:
     if kafka:
         yield (
             f"Kafka, these messages in one segment ({kafka['entries']} index entries): "
-            f"{_count(len(kafka['time_index']), 'time index page')}, "
-            f"{_count(len(kafka['offset_index']), 'offset index page')}, then {kafka['log_bytes']} bytes of log"
+            f"{counted(len(kafka['time_index']), 'time index page')}, "
+            f"{counted(len(kafka['offset_index']), 'offset index page')}, then {kafka['log_bytes']} bytes of log"
         )
 
 
 def _cost(pages: Mapping[str, Any]) -> str:
     queue, log = len(pages["consume_queue"]), len(pages["commit_log"])
-    return f"{_count(queue, 'queue page')} and {_count(log, 'commit-log page')}"
+    return f"{counted(queue, 'queue page')} and {counted(log, 'commit-log page')}"
 
 
 def _page_list(pages: list[dict[str, Any]]) -> str:
@@ -72,7 +69,7 @@ def _pull_lines(row: Row) -> Iterator[str]:
     yield f"{place}: {row['status']}, next offset {row['next_offset']}   (broker {row['broker_version']})"
     yield f"  queue: {row['min_offset']} up to {row['max_offset']}; the commit log ends at {row['commit_log_end']}"
     stopped = f"; stopped by {row['stopped_by']}" if row["stopped_by"] else ""
-    yield f"  {_count(row['messages'], 'message')}, {row['bytes']} bytes{stopped}"
+    yield f"  {counted(row['messages'], 'message')}, {row['bytes']} bytes{stopped}"
     if row["behind_bytes"] is None:
         yield "  nothing was read, so no slave is suggested"
         return
@@ -84,26 +81,26 @@ def _pull_lines(row: Row) -> Iterator[str]:
     )
 
 
-def _count(count: int, one: str) -> str:
-    return f"{count} {one}{'' if count == 1 else 's'}"
-
-
 def show_replicas(table: Table, out: IO[str] | None = None) -> None:
     """Rows of kidx.difference.v1 between a master's and a slave's store, and what the summary says of the lag."""
     out = out or sys.stdout
-    said = table.summary or {}
-    lag, same = said["lag_bytes"], said["same_up_to"]
-    rows = list(_rows(table))
+    summary = table.summary or {}
+    lag, same = summary["lag_bytes"], summary["same_up_to"]
+    rows = list(named_rows(table))
     parted = any(row["what"] == "commit_log_bytes" for row in rows)
     verdict = f"they part at {same}" if parted else f"the same up to {same}, the slave's end"
-    out.write(f"commit logs: {verdict} ({said['compared_bytes']} bytes compared)\n")
+    out.write(f"commit logs: {verdict} ({summary['compared_bytes']} bytes compared)\n")
     behind = f"{lag} bytes behind" if lag >= 0 else f"{-lag} bytes ahead of its master"
-    out.write(f"  master ends at {said['master_end']}, slave at {said['slave_end']}: {behind}\n")
-    below = said["slave_suggested_below"]
+    out.write(f"  master ends at {summary['master_end']}, slave at {summary['slave_end']}: {behind}\n")
+    below = summary["slave_suggested_below"]
     if below is not None:
-        has = "has all of that" if said["slave_end"] >= below else f"lacks {below - said['slave_end']} bytes of that"
+        has = (
+            "has all of that"
+            if summary["slave_end"] >= below
+            else f"lacks {below - summary['slave_end']} bytes of that"
+        )
         out.write(
-            f"  with {said['memory_bytes']} bytes in memory the master suggests the slave for messages that start "
+            f"  with {summary['memory_bytes']} bytes in memory the master suggests the slave for messages that start "
             f"below {below}; the slave {has}\n"
         )
     for row in rows:

@@ -1,29 +1,25 @@
-"""kidx state on a screen: a table a kind of fact."""
+"""The screen of kidx state: one table for each kind of fact."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import IO, Any
 
+from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
 from kidx.text.times import iso_time
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)
-_EMPTY: tuple[Any, ...] = (None, "", [])  # a column of nothing else is left out
+_EMPTY: tuple[Any, ...] = (None, "", [])  # a column that holds nothing else is left out
 
 
 def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None:
     """Write kidx.state.v1 or kidx.state_difference.v1 to `out` (standard output)."""
-    out = out or sys.stdout
-    names = [c.name for c in table.columns]
-    rows = [dict(zip(names, row, strict=True)) for row in table.rows]
-    for line in _lines(rows, table.summary or {}, iso):
-        out.write(line.rstrip() + "\n")
+    write_lines(_lines(list(named_rows(table)), table.summary or {}, iso), out)
 
 
 def _lines(rows: list[dict[str, Any]], summary: Mapping[str, Any], iso: bool) -> Iterator[str]:
@@ -41,7 +37,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _flat(row: Mapping[str, Any], iso: bool) -> dict[str, Any]:
-    """A fact as one level of columns: its key's fields, then what is said."""
+    """A fact as one level of columns: the fields of its key, then those of its value or of its change."""
     flat = dict(row["key"])
     if "change" in row:
         flat["change"] = row["change"]
@@ -63,13 +59,9 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if any(row.get(name) not in _EMPTY for row in rows)
     ]
     cells = [[_cell(row.get(name)) for name in names] for row in rows]
-    widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(names)]
     right = [all(isinstance(row.get(name), _NUMBERS) for row in rows) for name in names]
-    for line in ([plain(name) for name in names], *cells):
-        yield "  " + "  ".join(
-            cell.rjust(width) if at_right else cell.ljust(width)
-            for cell, width, at_right in zip(line, widths, right, strict=True)
-        )
+    for line in aligned([[plain(name) for name in names], *cells], right):
+        yield f"  {line}"
 
 
 def _cell(value: Any) -> str:

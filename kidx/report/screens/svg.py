@@ -1,6 +1,6 @@
-"""Drawing in SVG: the few shapes that kidx's pictures are made of, in colours that follow light and dark.
+"""SVG drawings: shapes, a line chart and page maps, in colours for light and dark screens.
 
-Colour never carries meaning alone: series differ in dash and label, touched cells in a mark or number.
+Colour never carries meaning alone: series also differ in dash and label, touched cells in a mark or number.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ def strips(title: str, notes: Sequence[str], rows: Sequence[Strip]) -> Drawing:
     width, top, pitch = max(left + cells * cell + 30, 560.0, 32 + 9.3 * len(title)), 84.0, 58.0
     drawing = Drawing(width, top + len(rows) * pitch + 20 * len(notes) + 16, title)
     drawing.text(16, 26, title, "title")
-    said = "a cell is a page" if a_cell == 1 else f"a cell is {a_cell} pages"
+    scale = "a cell is a page" if a_cell == 1 else f"a cell is {a_cell} pages"
     drawing.text(
-        16, 46, f"{said}; filled: touched; dashed frame: needed only since the index grew; w: warm section", "small"
+        16, 46, f"{scale}; filled: touched; dashed frame: needed only since the index grew; w: warm section", "small"
     )
     for n in range(0, most, max(a_cell, -(-most // 12 // a_cell) * a_cell)):
         drawing.text(left + (n // a_cell + 0.5) * cell, top - 10, f"{n}", "small", "middle")

@@ -1,14 +1,15 @@
-"""kidx trace on a screen: both searches beside each other, a file's pages as a line of marks."""
+"""The screen of kidx trace: both searches below each other, a file's pages as a line of marks."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+from kidx.report.screens.lines import named_rows, write_lines
 from kidx.report.screens.page_map import PageMap, in_words, page_list
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
+from kidx.text.quantities import counted
 
 Row = Mapping[str, Any]
 _MARGIN = 10
@@ -16,12 +17,9 @@ _MARGIN = 10
 
 def show(table: Table, out: IO[str] | None = None, *, color: bool = False) -> None:
     """Write kidx.trace.v1 or kidx.trace_growth.v1 to `out` (standard output)."""
-    out = out or sys.stdout
-    names = [c.name for c in table.columns]
-    rows = (dict(zip(names, values, strict=True)) for values in table.rows)
-    lines = _growth_lines(list(rows), color) if "new" in names else _trace_lines(rows, color)
-    for line in lines:
-        out.write(line.rstrip() + "\n")
+    rows = named_rows(table)
+    growth = table.schema == "kidx.trace_growth.v1"
+    write_lines(_growth_lines(list(rows), color) if growth else _trace_lines(rows, color), out)
 
 
 def _trace_lines(rows: Iterator[dict[str, Any]], color: bool) -> Iterator[str]:
@@ -30,7 +28,7 @@ def _trace_lines(rows: Iterator[dict[str, Any]], color: bool) -> Iterator[str]:
     for row in rows:
         if drawn is None:
             drawn = _map_of(row, color)
-            yield f"{plain(row['file'])}: {_count(row['entries'], 'entry', 'entries')}, {_pages(row['file_pages'])}"
+            yield f"{plain(row['file'])}: {counted(row['entries'], 'entry', 'entries')}, {_pages(row['file_pages'])}"
             if drawn.pages_a_mark > 1:
                 yield f"each mark is {drawn.pages_a_mark} pages; the most touched one counts"
         asked = (row["workload"], row["target"])
@@ -50,7 +48,7 @@ def _heading(row: Row, drawn: PageMap) -> Iterator[str]:
     if row["workload"] is None:
         yield f"look-up of {row['target']}"
     else:
-        yield f"workload {row['workload']}: {_count(row['lookups'], 'look-up')}"
+        yield f"workload {row['workload']}: {counted(row['lookups'], 'look-up')}"
         yield f"{'':<{_MARGIN}}{drawn.legend()}"
     yield f"{'':<{_MARGIN}}{drawn.ruler()}"
 
@@ -58,7 +56,7 @@ def _heading(row: Row, drawn: PageMap) -> Iterator[str]:
 def _cost(row: Row) -> Iterator[str]:
     if row["workload"] is None:
         probes, pages = len(row["probes"]), row["pages"]
-        yield f"{'':<{_MARGIN}}{_count(probes, 'probe')}, {_pages(len(pages))}: {page_list(pages)}"
+        yield f"{'':<{_MARGIN}}{counted(probes, 'probe')}, {_pages(len(pages))}: {page_list(pages)}"
         return
     total = sum(touch["lookups"] for touch in row["touches"])
     cold = sum(1 for page in row["pages"] if page < row["warm_from_page"])
@@ -110,8 +108,4 @@ def _search_name(row: Row) -> str:
 
 
 def _pages(number: int) -> str:
-    return _count(number, "page")
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return counted(number, "page")

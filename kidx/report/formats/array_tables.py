@@ -1,14 +1,14 @@
-"""Tables of numbers in text, json, jsonl and csv: the same bytes as kidx.report.formats.render, made from arrays."""
+"""An ArrayTable in text, json, jsonl and csv: the same bytes as kidx.report.formats.render writes, made from arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import IO, TYPE_CHECKING
 
 from kidx.tables.table import BOOL, ArrayTable, Column
-from kidx.text.escaping import NAMES, for_terminal
 from kidx.text.integer_text import Choice, LineForm, Maybe, Number, extremes
+from kidx.text.output import encode, write_bytes
 
 if TYPE_CHECKING:
     from kidx.text.integer_text import Integers
@@ -16,37 +16,13 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "jsonl", "csv")
 
 
-def render(table: ArrayTable, form: str, out: IO[str], *, header: bool = True) -> None:
-    """Write a table of numbers to `out`. `header` says whether csv names its columns first."""
-    write(out, {"text": _text, "json": _json, "jsonl": _jsonl, "csv": _csv}[form](table, header))
-
-
-def write(out: IO[str], pieces: Iterable[bytes | memoryview]) -> None:
-    """Bytes to a text stream, past its encoder where it has a buffer of bytes below."""
-    if out.isatty():
-        for piece in pieces:
-            out.write(for_terminal(bytes(piece).decode("utf-8", "surrogateescape")))
-        return
-    below = getattr(out, "buffer", None)
-    if below is None:
-        for piece in pieces:
-            out.write(bytes(piece).decode())
-        return
-    out.flush()
-    for piece in pieces:
-        rest = memoryview(piece)
-        while rest:  # with PYTHONUNBUFFERED the stream below is a bare file, which may take less than all
-            rest = rest[below.write(rest) :]
-    below.flush()
-
-
-def encode(text: str) -> bytes:
-    """Text for output; file names may hold bytes that are no text, which are escaped."""
-    return text.encode("utf-8", NAMES)
+def render_arrays(table: ArrayTable, form: str, out: IO[str], *, header: bool = True) -> None:
+    """Write a table of numbers to `out`. `header` says whether csv begins with the columns' names."""
+    write_bytes(out, {"text": _text, "json": _json, "jsonl": _jsonl, "csv": _csv}[form](table, header))
 
 
 def json_lines(table: ArrayTable, start: bytes, end: bytes, comma: str, colon: str) -> Iterator[bytes | memoryview]:
-    """Each row as a JSON object between `start` and `end`, with these separators."""
+    """Each row as a JSON object between `start` and `end`, pieces of UTF-8, with `comma` and `colon` as separators."""
     from kidx.text.json_text import json_text
 
     head = {"schema": table.schema, **table.constants}
@@ -100,7 +76,7 @@ def _csv_cell(text: str) -> str:
 
 
 def _text(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
-    """Aligned columns under their names, numbers to the right; widths from the first batch and `widest`."""
+    """Aligned columns under their names, numbers right-aligned. The widths come from the first batch and `widest`."""
     table, first = _peek(table)
     widths = [max(len(text) for text in _texts(c, cells)) for c, cells in zip(table.columns, first, strict=True)]
     right = [not c.choices and c.kind != BOOL for c in table.columns]
@@ -119,12 +95,12 @@ def _text(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
 
 
 def _texts(column: Column, cells: list[int]) -> list[str]:
-    """Texts that a column must have room for."""
+    """The texts that a column must be wide enough for."""
     return [column.name, *column.choices, *(["yes"] if column.kind == BOOL else map(str, cells))]
 
 
 def _peek(table: ArrayTable) -> tuple[ArrayTable, list[list[int]]]:
-    """The table, still to be read whole, and for each column some values that its width must fit."""
+    """The table with all its rows still to be read, and for each column some values that must fit."""
     fit: list[list[int]] = [[value] for value in table.widest] or [[] for _ in table.columns]
     batches = iter(table.batches)
     first = next(batches, None)
@@ -144,7 +120,7 @@ def _lines(table: ArrayTable, form: LineForm) -> Iterator[bytes | memoryview]:
 
 
 def _chosen(column: Integers | Maybe, spec: Number | Choice) -> Integers | Maybe:
-    """A choice that is absent is its column's last text."""
+    """A column as LineForm takes it: where a choice is absent, the number of its last text."""
     if isinstance(spec, Choice) and isinstance(column, Maybe):
         import numpy as np
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from kidx.pipeline.filters import Conditions
+from kidx.pipeline.piece_batches import read_piece
 from kidx.pipeline.pieces import find_pieces
-from kidx.pipeline.rows import read_piece
 from kidx.pipeline.schemas import DECODED_RECORDS, schema_of
 from tests.pipeline.support import SET
 from tests.state.building import Log, commit

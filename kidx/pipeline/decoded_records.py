@@ -1,4 +1,4 @@
-"""Records of Kafka's own topics, decoded in a task: the rows of the data source's kind `decoded_records`."""
+"""Decoded records of Kafka's own topics: the columns of the data source's kind `decoded_records`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kidx.segments.scan import scan
 from kidx.tables.decoded_records import DecodedRow, decoded_records
 
 _COLUMNS = ("offset", "timestamp", "control", "kind", "version", "key", "value", "problem")
-_NUMBERS = ("offset", "timestamp")  # what conditions are about
+_NUMBERS = ("offset", "timestamp")  # the columns that may have conditions
 
 
 def decoded_columns(evidence: Evidence, piece: Piece) -> Iterator[Mapping[str, Any]]:
-    """The columns of schemas.DECODED_RECORDS, each of shape (n,), a window of the log at a time.
+    """The columns of schemas.DECODED_RECORDS for each window of the log: int64 or object, shape (records,).
 
-    Of a damaged batch the records before the damage are yielded.
+    Of a damaged batch, only the records before the damage are included.
     """
     import numpy as np
 

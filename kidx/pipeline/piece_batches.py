@@ -1,4 +1,4 @@
-"""A piece of a file decoded into Arrow batches, in a task: entries, batches, records, findings, segments."""
+"""A piece of a file as Arrow batches: entries, batches, records, findings or segments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kidx.evidence import Evidence, open_evidence
 from kidx.formats.compression import CODEC_NAMES
 from kidx.logdir.names import INDEX_OF_KIND
 from kidx.logdir.tree import Partition
-from kidx.pipeline.decoded import decoded_columns
-from kidx.pipeline.facts import segment_facts
+from kidx.pipeline.decoded_records import decoded_columns
 from kidx.pipeline.filters import Conditions
 from kidx.pipeline.pieces import Piece
-from kidx.pipeline.results import finding_row, shield
+from kidx.pipeline.results import finding_row, to_arrow_text
 from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
+from kidx.pipeline.segment_facts import segment_facts
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
 from kidx.tables.index_entries import IndexEntries
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
 
 def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """A piece's rows as Arrow batches of `schema`, which may hold some of the kind's columns. Raises KidxError."""
+    """A piece's rows as Arrow batches of `schema`, which has some or all of the kind's columns. Raises KidxError."""
     if kind == FINDINGS_KIND:
         yield from _from_rows(piece, schema, map(finding_row, check_target(Target(piece.path), Options()).findings))
         return
     if kind == SEGMENTS:
         facts = segment_facts(Partition(piece.path))
-        yield from _from_rows(piece, schema, (f._replace(directory=shield(f.directory))._asdict() for f in facts))
+        yield from _from_rows(
+            piece, schema, (f._replace(directory=to_arrow_text(f.directory))._asdict() for f in facts)
+        )
         return
     with open_evidence(piece.path) as evidence:
         for columns in _columns(kind, evidence, piece):
@@ -108,7 +110,7 @@ def _bytes(
 
 
 def _batch(columns: Columns, piece: Piece, conditions: Conditions, schema: pa.Schema) -> pa.RecordBatch:
-    """The wanted rows of some columns, with the place they are from. A callable column is made for those rows only."""
+    """The rows that fulfil the conditions, with their place. A callable column is computed for these rows only."""
     import numpy as np
 
     arrays = {name: column for name, column in columns.items() if not callable(column)}
@@ -116,15 +118,15 @@ def _batch(columns: Columns, piece: Piece, conditions: Conditions, schema: pa.Sc
     mask = conditions.mask(arrays)
     chosen = np.arange(count) if mask is None else np.flatnonzero(mask)
     place = _place(piece)
-    made = []
+    columns_of_batch = []
     for field in schema:
         if field.name in place:
-            made.append(pa.repeat(pa.scalar(place[field.name], field.type), len(chosen)))
+            columns_of_batch.append(pa.repeat(pa.scalar(place[field.name], field.type), len(chosen)))
             continue
         column = columns[field.name]
         array = column(chosen) if callable(column) else pa.array(column[chosen])
-        made.append(array.cast(field.type))
-    return pa.RecordBatch.from_arrays(made, schema=schema)
+        columns_of_batch.append(array.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns_of_batch, schema=schema)
 
 
 def _from_rows(piece: Piece, schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
@@ -136,7 +138,7 @@ def _from_rows(piece: Piece, schema: pa.Schema, rows: Iterable[Mapping[str, Any]
 
 def _place(piece: Piece) -> dict[str, Any]:
     return {
-        "file": shield(piece.path),
+        "file": to_arrow_text(piece.path),
         "topic": piece.topic,
         "partition": piece.partition,
         "segment": piece.base_offset,

@@ -1,6 +1,6 @@
-"""The keys of a partition that DataFrames have put together, as a cleaning pass asks for them.
+"""The latest offset of each key of a partition, aggregated by DataFrames, as a cleaning pass looks it up.
 
-A cleaner's map knows keys by their digests alone, and so does this one: no key ever leaves the task that read it.
+Keys are identified by their digests alone, as in the cleaner's own map. No key leaves the task that read it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DIGEST = "MD5"  # the cleaner's own
 
 
 class LatestOffsets:
-    """Digests in order, and the latest offset of each: 24 bytes a key. `latest_offset` is what the pass has read to."""
+    """Sorted digests with their latest offsets, 24 bytes a key. `latest_offset` is the last one that was read."""
 
     def __init__(self, digests: pa.ChunkedArray, offsets: pa.ChunkedArray, latest_offset: int) -> None:
         self.latest_offset = latest_offset
@@ -30,7 +30,7 @@ class LatestOffsets:
         self._offsets = offsets.to_numpy()[order]
 
     def get(self, key: bytes) -> int:
-        """The latest offset of a key, -1 where it has none."""
+        """The latest offset of a key; -1 for an unknown key."""
         wanted = np.frombuffer(self._digest.one(key), self._digests.dtype)[0]
         at = int(np.searchsorted(self._digests, wanted))
         if at < len(self._digests) and self._digests[at] == wanted:
@@ -39,7 +39,7 @@ class LatestOffsets:
 
 
 def _as_array(digests: pa.ChunkedArray, size: int) -> npt.NDArray[np.bytes_]:
-    """Fixed-width strings: all are of one length, so numpy's silence about NULs at the end makes no two alike."""
+    """Digests as fixed-width strings, shape (keys,). numpy ignores trailing NULs, which is safe at equal lengths."""
     fixed = digests.combine_chunks().cast(pa.binary(size))
     start = fixed.offset * size
     return np.frombuffer(fixed.buffers()[1] or b"", np.uint8)[start : start + len(fixed) * size].view(f"S{size}")

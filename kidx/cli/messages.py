@@ -1,32 +1,43 @@
-"""A command line that click refuses, said in kidx's way: one sentence, and where help is."""
+"""Messages on stderr: one sentence each, in kidx's name."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+
 import click
 
-from kidx.cli import complain
 from kidx.errors import meant
+from kidx.text.escaping import plain
 
 # A group without a command; click before 8.2 shows help by itself.
 _NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
-def say(refused: click.UsageError) -> None:
-    """Print the sentence on standard error; where no command is given, the help text."""
+def complain(sentence: str) -> None:
+    """Write a message to stderr, after everything that was written to stdout before."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.write(f"kidx: {plain(sentence)}\n")
+
+
+def explain_misuse(refused: click.UsageError) -> None:
+    """Print what is wrong to stderr; for a group without a command, its help text."""
     if isinstance(refused, _NO_COMMAND):
         click.echo(refused.format_message(), err=True)
     else:
-        complain(sentence(refused))
+        complain(misuse(refused))
 
 
-def sentence(refused: click.UsageError) -> str:
+def misuse(refused: click.UsageError) -> str:
     """What is wrong with the command line, what may have been meant, and which `--help` says more."""
-    said = " ".join(_said(refused).split()).rstrip(".")
-    where = refused.ctx.command_path if refused.ctx else "kidx"
-    return said if said.endswith("?") else f"{said}; see {where} --help"
+    text = " ".join(_what_is_wrong(refused).split()).rstrip(".")
+    command = refused.ctx.command_path if refused.ctx else "kidx"
+    return text if text.endswith("?") else f"{text}; see {command} --help"
 
 
-def _said(refused: click.UsageError) -> str:
+def _what_is_wrong(refused: click.UsageError) -> str:
     if isinstance(refused, click.NoSuchOption):
         known = [] if refused.ctx is None else [n for p in refused.ctx.command.get_params(refused.ctx) for n in p.opts]
         return f"no such option {refused.option_name}" + meant(refused.option_name, known)
@@ -48,5 +59,5 @@ def _argument(refused: click.BadParameter) -> str:
 
 
 def _given(refused: click.BadParameter) -> str:
-    """The word that was given for a choice, as click quotes it."""
+    """The given word, which click quotes in its message about a choice."""
     return refused.message.split("'")[1] if refused.message.count("'") > 1 else ""

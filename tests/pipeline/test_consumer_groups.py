@@ -9,7 +9,7 @@ import pytest
 
 from kidx.checks.account import Checked
 from kidx.logdir.tree import Partition
-from kidx.pipeline.groups import Commit, Contents, contents_of, stranded_groups
+from kidx.pipeline.consumer_groups import Commit, Contents, contents_of, stranded_groups
 from kidx.pipeline.inventory import Place
 from kidx.pipeline.results import contents_in, to_batch, to_row
 from tests.state.building import TIME, Log, commit
@@ -82,8 +82,8 @@ def test_a_scan_reports_them_and_keeps_them(tmp_path: Path) -> None:
     fleet(tmp_path / "data")
     first, again = (kidx("scan", tmp_path / "data", "--out", tmp_path / "out") for _ in range(2))
     for ran in (first, again):
-        assert b"groups      lost has committed 4 in t-0, which begins at 10: 6 records are gone unread" in ran.out
-        assert b"ahead has committed 25 in t-0, which ends at 20: 5 records further" in ran.out
+        assert b"groups      lost has committed 4 in t-0, which begins at 10: 6 records were deleted unread" in ran.out
+        assert b"ahead has committed 25 in t-0, which ends at 20, 5 records earlier" in ran.out
     kept = json.loads((tmp_path / "out/fleet.json").read_text())
     assert [row["group"] for row in kept["stranded_groups"]] == ["ahead", "lost"]
     assert kept["stranded_groups"][0]["schema"] == "kidx.fleet_stranded_group.v1"

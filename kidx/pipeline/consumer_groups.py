@@ -1,7 +1,7 @@
-"""Consumer groups and the logs they read, over a fleet: whose committed offset is no more, or not yet, in the log.
+"""Consumer groups whose committed offset lies outside of the log, over a fleet.
 
-A task reads what a partition's files say: a data partition's bounds, and of __consumer_offsets what its groups have
-committed (kidx.state). Both are few rows, so the driver puts them together.
+Tasks read the bounds of data partitions, and the committed offsets from __consumer_offsets (kidx.state). Both are few
+rows, so the driver joins them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BEFORE_START, AFTER_END = "before_start", "after_end"
 
 
 class Commit(NamedTuple):
-    """What a group has committed for a partition; `timestamp` is the commit record's."""
+    """A group's committed offset for a partition. `timestamp` is the commit record's, in ms since the epoch."""
 
     group: str
     topic: str
@@ -31,7 +31,7 @@ class Commit(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """A partition's bounds, as offsets, and the commits that it holds; bounds are None where they cannot be read."""
+    """A partition's bounds, as offsets, and the commits that it holds. Bounds are None if they cannot be read."""
 
     start_offset: int | None
     end_offset: int | None
@@ -39,7 +39,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(partition: Partition) -> Contents:
-    """What a directory tells of groups. What cannot be read counts as absent: saying so is the checks' work."""
+    """The bounds and commits in a partition's directory. What cannot be read is missing; the checks report it."""
     nothing = Contents(None, None, [])
     if partition.name is None or partition.name.state or not partition.segments:
         return nothing
@@ -60,10 +60,10 @@ def _commit(fact: Fact) -> Commit:
 
 
 def stranded_groups(found: Iterable[tuple[Place, Contents]]) -> list[dict[str, object]]:
-    """A row for each committed offset outside of its log, by group and partition.
+    """A row for each committed offset outside of its log, ordered by group and partition.
 
-    Of replicas the one that reaches furthest counts, for it was, or is nearest to, the leader. Partitions that the
-    fleet's files do not hold are not judged.
+    Of several replicas the one with the largest end offset counts: it is, or is closest to, the leader. Commits for
+    partitions that are not among the fleet's files are not judged.
     """
     furthest: dict[tuple[str, int], tuple[int, Place, Contents]] = {}
     for place, contents in found:

@@ -1,4 +1,4 @@
-"""What the fleet questions need to know of a segment, read from the ends of its indexes: a few short reads each."""
+"""The facts about a segment that questions about a fleet need, from a few short reads at the ends of its indexes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kidx.pages.geometry import pages_of_bytes
 
 
 class SegmentFacts(NamedTuple):
-    """One segment, as its indexes say; None where they say nothing or could not be read.
+    """One segment as its indexes describe it. Numbers are None where an index is missing, empty or unreadable.
 
-    `warm_from_offset` is where the warm section of the offset index begins: a look-up below it reads cold pages.
+    `warm_from_offset` is the first offset of the offset index's warm section: look-ups below it read cold pages.
     `warm_pages` counts the 4 KB pages of both indexes' warm sections. `largest_timestamp` is the time index's last.
     """
 
@@ -37,7 +37,7 @@ class SegmentFacts(NamedTuple):
 
 
 def segment_facts(partition: Partition) -> Iterator[SegmentFacts]:
-    """The facts of every segment that has a log or an index; what cannot be read counts as absent."""
+    """The facts of every segment with a log or an index. What cannot be read counts as missing."""
     active = partition.active_segment
     for segment in partition.all_segments:
         files = [segment.files[kind] for kind in (LOG, *INDEX_OF_KIND) if kind in segment.files]

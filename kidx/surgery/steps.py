@@ -1,0 +1,90 @@
+"""The steps of a command that writes: the change of each file, and how it is carried out. Nothing is written here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from kidx.errors import KidxError, Refused
+from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
+from kidx.surgery.journal import new_run
+from kidx.surgery.output import refuse_place
+from kidx.surgery.rebuild import Rebuilt, Target, changes_apart, changes_in_place, rebuild, targets_of
+from kidx.surgery.replace import Change, carry_out, create_apart
+from kidx.surgery.undo import plan_undo
+
+
+class Step(NamedTuple):
+    """The change of one file. `write` carries it out and returns the path of the backup, None where there is none.
+
+    `base_offset` is the index's, None where the file's name gives it. `note` is what the user should know besides.
+    """
+
+    change: Change
+    base_offset: int | None
+    write: Callable[[], str | None]
+    note: str = ""
+
+
+def index_step(change: Change, base_offset: int) -> Step:
+    """The step of a command that changes one index. A new file gets the owner and the mode of its segment's log."""
+    log = os.path.splitext(change.path)[0] + ".log"
+    like = log if os.path.isfile(log) else None
+    return Step(change, base_offset, lambda: carry_out(change, new_run(), like=like))
+
+
+def rebuild_steps(
+    paths: Iterable[str],
+    output: str | None,
+    on_failure: Callable[[KidxError], None],
+    *,
+    interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
+    max_index_size: int = DEFAULT_MAX_INDEX_BYTES,
+    jobs: int = 1,
+) -> Iterator[Step]:
+    """The steps that write the indexes of the segments in `paths` below `output`, or in place where it is None.
+
+    A segment that cannot be rebuilt does not stop the others: its error is passed to `on_failure`.
+    """
+    run = new_run()
+    sources: dict[str, str] = {}  # of each directory below `output`
+    for path in paths:
+        targets = targets_of(path)
+        while True:
+            try:
+                target = next(targets, None)
+                if target is None:
+                    break
+                if output is not None:
+                    _refuse_output(target, output, sources)
+                yield from _steps_of(target, rebuild(target, interval_bytes, max_index_size, jobs), output, run)
+            except KidxError as e:
+                on_failure(e)
+
+
+def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None:
+    """Raises Refused where a partition's new indexes would come among evidence, or among those of another."""
+    source = target.partition.directory
+    refuse_place(output, [source])
+    if sources.setdefault(target.below, source) != source:
+        raise Refused(f"{source}: {sources[target.below]} has the same name below {output}; not written")
+
+
+def _steps_of(target: Target, rebuilt: Rebuilt, output: str | None, run: str) -> Iterator[Step]:
+    base, log = target.segment.base_offset, rebuilt.log_path
+    if output is None:
+        for change in changes_in_place(rebuilt):
+            yield Step(change, base, partial(carry_out, change, run, like=log), rebuilt.said)
+    else:
+        for change in changes_apart(rebuilt, output):
+            assert change.after is not None
+            yield Step(change, base, partial(create_apart, change.path, change.after), rebuilt.said)
+
+
+def undo_steps(path: str, *, dry_run: bool) -> Iterator[Step]:
+    """The steps that revert the last change of a file, or of the newest run below a directory. Raises Refused."""
+    run, verb = new_run(), "would revert" if dry_run else "reverted"
+    for undo in plan_undo(path):
+        yield Step(undo.change, None, partial(undo.carry_out, run), f"{verb} `{undo.entry.command}`")
