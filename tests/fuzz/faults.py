@@ -2,8 +2,8 @@
 
 strace counts the calls of one run on a partition that a broker wrote, then fails each of them in turn. What must hold:
 a documented exit status, no traceback, no bug of kidx, the evidence untouched; of a command that writes, the old file
-or the new one, complete. Calls that Python itself makes before kidx starts are left alone: only those from the first
-call that names a file of the partition on are failed.
+or the new one, complete. Calls by which Python loads itself and its modules are left alone: only those on
+the partition's files and directories are failed, and those that make processes and pipes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ WRITING_FAULTS = (*READING_FAULTS, "ENOSPC", "EROFS")
 KILLS = ("signal=KILL", "retval=0:signal=KILL")  # before the call is carried out; instead of it, as if it had been
 READING_CALLS = (
     "openat,open,fstat,newfstatat,stat,lstat,statx,read,pread64,preadv,preadv2,lseek,getdents64,fcntl,fadvise64,"
-    "readlink,pipe2,fork,clone,clone3,vfork,mmap"
+    "readlink,pipe2,fork,clone,clone3,vfork"
 )
 WRITING_CALLS = READING_CALLS + (
     ",flock,mkdir,mkdirat,write,fsync,fchown,fchmod,utimensat,fsetxattr,flistxattr,rename,renameat,renameat2,unlink,"
     "unlinkat,rmdir,ftruncate"
 )
+_PROCESS_CALLS = ("pipe2", "fork", "clone", "clone3", "vfork")
 LOG, INDEX = "00000000000000000000.log", "00000000000000000000.index"
 READING = {
     "verify": ("verify", "{p}"),
@@ -102,25 +103,24 @@ class Bench:
         )
 
     def calls(self, command: str) -> list[tuple[str, int]]:
-        """Name and number of each call from the first on that names the partition. Raises OSError without strace."""
+        """Name and number of each call on the partition, or for processes. Raises OSError without strace."""
         directory = self.partition(command)
         names = WRITING_CALLS if command in WRITING else READING_CALLS
         log = self.home / "calls"
-        done = self.run(command, "-o", str(log), "-e", f"trace={names}")
+        done = self.run(command, "-y", "-o", str(log), "-e", f"trace={names}")
         if not log.exists() or done.returncode not in SOUND_STATUSES:
             raise OSError(f"strace does not trace here: {done.stderr[-200:]!r}")
-        seen: Counter[str] = Counter()
+        seen: Counter[tuple[str, str]] = Counter()  # strace counts the calls of each process by themselves
         found: list[tuple[str, int]] = []
-        started = False
         for line in log.read_text(errors="replace").splitlines():
-            match = re.match(r"(?:\d+ +)?(\w+)\(", line)
+            match = re.match(r"(\d+ +)?(\w+)\(", line)
             if match is None or "resumed>" in line:
                 continue
-            seen[match[1]] += 1
-            started = started or f'"{directory}' in line
-            if started:
-                found.append((match[1], seen[match[1]]))
-        return found
+            process, call = match[1] or "", match[2]
+            seen[process, call] += 1
+            if str(directory) in line or call in _PROCESS_CALLS:
+                found.append((call, seen[process, call]))
+        return sorted(set(found))
 
     def faults(self, command: str) -> Iterator[Fault]:
         """Every fault of a command."""
