@@ -17,7 +17,7 @@ from statistics import median
 import numpy as np
 
 from kidx.formats.indexes import OFFSET_INDEX
-from kidx.lookup.many import ManyLookups
+from kidx.lookup.many_lookups import ManyLookups
 
 ENTRIES, LOOKUPS, ROUNDS = 1_310_720, 1_000_000, 7
 

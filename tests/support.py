@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HANG_S = 900  # only a process that hangs takes so long, however busy the machine is
-FIXTURES = Path(os.environ.get("KIDX_FIXTURES", Path(__file__).resolve().parents[1] / "fixtures"))
+OWN_FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+FIXTURES = Path(os.environ.get("KIDX_FIXTURES", OWN_FIXTURES))  # the same sets of another seed may be asked for
 KAFKA_SETS = [FIXTURES / name for name in ("kafka-4.3.1", "kafka-3.9.1", "kafka-2.8.2") if (FIXTURES / name).is_dir()]
 STAGES = ("clean", "live", "unclean", "fleet", "compaction", "old")
 

@@ -1,4 +1,4 @@
-"""What the log cleaner would do to a partition, and why: nothing is changed.
+"""What the log cleaner would do to a partition, and why. Nothing is changed.
 
 Sources: kafka.log.LogCleaner and Cleaner (org.apache.kafka.storage.internals.log from 4.0 on): doClean, cleanSegments,
 groupSegmentsBySize.
@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.cleaner.bounds import DirtyRange, dirty_range
-from kidx.cleaner.mapping import fill
+from kidx.cleaner.batches import aborted_in, read_batches
+from kidx.cleaner.dirty_range import DirtyRange, dirty_range
+from kidx.cleaner.map_filling import fill
 from kidx.cleaner.offset_map import MAX_MEMORY_BYTES, OffsetMap
 from kidx.cleaner.producers import active_producers
-from kidx.cleaner.reading import aborted_in, read_batches
 from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, Verdict, judge
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.records import Record
@@ -26,7 +26,7 @@ _MAX_SPAN = 2**31 - 1  # offsets of one segment are relative to its base in 31 b
 
 
 class CleanerOptions(NamedTuple):
-    """What the files do not say: Kafka's configuration, with its defaults."""
+    """Kafka's configuration, which is not in the files, with its defaults."""
 
     dedupe_buffer_bytes: int = 128 << 20  # log.cleaner.dedupe.buffer.size
     threads: int = 1  # log.cleaner.threads, which share the buffer
@@ -117,7 +117,7 @@ class Pass:
             yield segment, _cleaned(segment, cleaning, transactions)
 
     def _legacy_horizon(self) -> int:
-        """Up to which time of modification segments lose tombstones of v0 and v1: the last clean segment's, less."""
+        """Segments modified up to this time, ms, lose tombstones of v0 and v1 (LogCleaner's legacyDeleteHorizonMs)."""
         clean = [s for s in self.reader.segments if s.base_offset < self.dirty.first_dirty]
         return _mtime_ms(clean[-1]) - self.options.delete_retention_ms if clean else 0
 
@@ -152,7 +152,7 @@ class Plan(Pass):
         memory = min(options.dedupe_buffer_bytes // options.threads, MAX_MEMORY_BYTES)
         self.offset_map = OffsetMap(memory, options.digest)
         self.map_full, self.ends_new = fill(self.offset_map, reader, dirty, options.load_factor)
-        # Taken now, for the look-ups of the second read would change it; None where nothing was put.
+        # Computed now: the look-ups of the second read would change it. None if nothing was put.
         self.map_collision_rate = self.offset_map.collision_rate if self.offset_map.lookups else None
         super().__init__(reader, options, dirty, self.offset_map)
 

@@ -1,4 +1,4 @@
-"""The last record of each producer that is still active: a cleaning keeps its batch, were it empty.
+"""The last record of each producer that is still active: a cleaning keeps its batch, even if that becomes empty.
 
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager (lastRecord; the newest snapshot, updated by the
 batches that follow) and ProducerStateEntry, which forgets the last data when the epoch changes.

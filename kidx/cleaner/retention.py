@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from kidx.cleaner.batches import ReadBatch
 from kidx.cleaner.producers import LastRecord
-from kidx.cleaner.reading import ReadBatch
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.batches import HEADER_BYTES, Batch
 from kidx.formats.records import Record

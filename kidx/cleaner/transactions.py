@@ -1,4 +1,4 @@
-"""What the cleaner knows of transactions while it reads: which batches were aborted, which markers nobody needs.
+"""What the cleaner knows of transactions while it reads: which batches were aborted, which markers are obsolete.
 
 Source: kafka.log.CleanedTransactionMetadata (org.apache.kafka.storage.internals.log from 4.0 on).
 """

@@ -1,1 +1,1 @@
-"""Bytes to values and back. Buffers in, never paths; one declaration a format, everything else derived from it."""
+"""Bytes to values and back. Buffers, never paths; one declaration per format, from which everything else derives."""

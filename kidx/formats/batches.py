@@ -75,7 +75,7 @@ SEQUENCES = 1 << 31  # sequence numbers wrap from 2^31 - 1 to 0
 
 
 def wrap_long(value: int) -> int:
-    """`value` as Java's long arithmetic (and numpy's) leaves it."""
+    """`value` as Java's long arithmetic (and numpy's) wraps it."""
     return value if -_HALF <= value < _HALF else (value + _HALF) % (2 * _HALF) - _HALF
 
 
@@ -190,7 +190,7 @@ def parse_batch(buffer: bytes | bytearray | memoryview, at: int, position: int) 
 
 
 class Fault(NamedTuple):
-    """Why the bytes at a place are no whole entry: `torn` (the file ends inside it), or not an entry at all.
+    """Why the bytes at a place are no complete entry: `torn` (the file ends inside it), or not an entry at all.
 
     `missing_bytes` is how many bytes a torn entry lacks, None where too little of it is left to tell.
     """
@@ -201,7 +201,7 @@ class Fault(NamedTuple):
 
 
 def fault_at(head: bytes | bytearray | memoryview, at: int, remaining: int) -> Fault | None:
-    """What keeps the bytes at `head[at]` from being a whole entry, None if nothing does.
+    """Why the bytes at `head[at]` are no complete entry, None if they are one.
 
     `remaining` counts the bytes from here to the end of the file; `head` holds at least 17 of them, or all. An entry
     must have a known magic, at least that magic's smallest size, and end within the file. Kafka (FileLogInputStream)

@@ -1,4 +1,4 @@
-"""The text files beside logs: offset checkpoints, leader epochs, and the properties of a log dir or partition.
+"""The text files next to logs: offset checkpoints, leader epochs, and the properties of a log dir or partition.
 
 Sources: org.apache.kafka.server.common.CheckpointFile (version, count, lines), OffsetCheckpointFile,
 LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties (a Java properties file), FileQuorumStateStore (JSON).
@@ -27,7 +27,7 @@ class EpochStart(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is wrong with a text file; `line` counts from 1, None where it is about the file."""
+    """What is wrong with a text file; `line` counts from 1, None if the entire file is meant."""
 
     line: int | None
     why: str

@@ -25,9 +25,19 @@ _SEARCHED_BYTES = 64 << 10  # a zero tail longer than this is worth a search for
 
 
 class IndexFormat(RecordFormat):
-    """An index's entry; `kind` is its short name, `suffix` its file's, `key` and `value` the fields searches compare.
+    """One kind of index: its entry, and the traits that tell the kinds apart. All are declared below, and only there.
 
-    `relative` says whether offsets are stored relative to the base offset in the file's name.
+    kind                  short name; `suffix` ends its file's name
+    key, value            the columns that searches compare: an entry is looked up by key and leads to its value
+    strictly_rising       columns that are larger in every entry than in the one before
+    never_falling         columns that may repeat, but never get smaller
+    offset_range          columns of the smallest and largest offset that an entry speaks of
+    searched              searched by halves, warm section first (AbstractIndex); otherwise read from the start
+    preallocated          created at its maximum size, zero-filled, and trimmed on roll or clean close
+    reserved_slots        last slots that only the roll of the segment fills
+    first_may_be_zero     whether an entry of zero bytes can be real in slot 0
+    below_first           (key, value) that a look-up answers below the first entry; None is the base offset
+    relative              whether offsets are stored relative to the base offset in the file's name (derived)
     """
 
     def __init__(
@@ -40,15 +50,57 @@ class IndexFormat(RecordFormat):
         *,
         key: str,
         value: str,
+        strictly_rising: tuple[str, ...],
+        never_falling: tuple[str, ...] = (),
+        offset_range: tuple[str, str] = ("offset", "offset"),
+        searched: bool = True,
+        preallocated: bool = True,
+        reserved_slots: int = 0,
+        first_may_be_zero: bool = False,
+        below_first: tuple[int | None, int | None] | None = None,
     ) -> None:
         super().__init__(kind.replace("_", " "), schema, source, fields)
         self.kind, self.suffix, self.key, self.value = kind, suffix, key, value
-        self.relative = any(f.name == "relative_offset" for f in fields)
+        self.strictly_rising, self.never_falling, self.offset_range = strictly_rising, never_falling, offset_range
+        self.searched, self.preallocated, self.reserved_slots = searched, preallocated, reserved_slots
+        self.first_may_be_zero, self.below_first = first_may_be_zero, below_first
+        stored = [f.name for f in fields]
+        self.relative = _RELATIVE.name in stored
+        self._relative_at = stored.index(_RELATIVE.name) if self.relative else -1
+        # The columns of an entry: its fields, the relative offset made absolute.
+        self.columns = tuple("offset" if name == _RELATIVE.name else name for name in stored)
+        self._key_at, self._value_at = self.columns.index(key), self.columns.index(value)
+
+    @property
+    def keyed_by_time(self) -> bool:
+        """Whether the key is a timestamp, in ms since the epoch."""
+        return self.fields[self._key_at].unit == "ms"
 
     @property
     def warm_entries(self) -> int:
         """How many entries the warm section holds: 1,024 offset, 682 time index entries."""
         return WARM_SECTION_BYTES // self.size
+
+    def is_strict(self, column: str) -> bool:
+        """Whether a column rises from entry to entry, rather than only never falling."""
+        return column in self.strictly_rising
+
+    def absolute(self, stored: tuple[int, ...], base_offset: int) -> tuple[int, ...]:
+        """One entry's stored fields in the order of `columns`, the relative offset made absolute."""
+        at = self._relative_at
+        return stored if at < 0 else (*stored[:at], absolute_offset(base_offset, stored[at]), *stored[at + 1 :])
+
+    def key_and_value(self, stored: tuple[int, ...], base_offset: int) -> tuple[int, int]:
+        """One entry's key and value from its stored fields, offsets absolute."""
+        fields = self.absolute(stored, base_offset)
+        return fields[self._key_at], fields[self._value_at]
+
+    def fallback(self, base_offset: int) -> tuple[int, int] | None:
+        """The key and value that Kafka's look-up answers below the first entry, None where it answers nothing."""
+        if self.below_first is None:
+            return None
+        key, value = (base_offset if number is None else number for number in self.below_first)
+        return key, value
 
 
 _RELATIVE = Field("relative_offset", "i", "records", "offset minus the base offset in the file's name")
@@ -61,6 +113,8 @@ OFFSET_INDEX = IndexFormat(
     (_RELATIVE, Field("position", "i", "bytes", "where the batch starts in the .log")),
     key="offset",
     value="position",
+    strictly_rising=("offset", "position"),
+    below_first=(None, 0),
 )
 TIME_INDEX = IndexFormat(
     "time_index",
@@ -70,6 +124,11 @@ TIME_INDEX = IndexFormat(
     (Field("timestamp", "q", "ms", "largest timestamp so far, milliseconds since the epoch"), _RELATIVE),
     key="timestamp",
     value="offset",
+    strictly_rising=("timestamp",),
+    never_falling=("offset",),
+    reserved_slots=1,
+    first_may_be_zero=True,
+    below_first=(-1, None),  # RecordBatch.NO_TIMESTAMP
 )
 TRANSACTION_INDEX = IndexFormat(
     "transaction_index",
@@ -85,8 +144,13 @@ TRANSACTION_INDEX = IndexFormat(
     ),
     key="last_offset",
     value="first_offset",
+    strictly_rising=("last_offset",),
+    offset_range=("first_offset", "last_offset"),
+    searched=False,
+    preallocated=False,
 )
 INDEX_FORMATS = (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+INDEX_OF_KIND = {index_format.kind: index_format for index_format in INDEX_FORMATS}
 
 
 class Extent(NamedTuple):
@@ -174,9 +238,25 @@ def decode(
     return arrays | {f.name: raw[f.name].astype(np.int64) for f in index_format.fields if f.name in wanted}
 
 
-def decode_plain(index_format: IndexFormat, data: bytes) -> dict[str, array[int]]:
-    """As `decode`, without numpy: every field as an array("q"), for some ten thousand entries faster than its import.
+def entries_array(index_format: IndexFormat, buffer: object, base_offset: int = 0) -> npt.NDArray[np.void]:
+    """Every whole entry of a buffer as a structured array, shape (entries,): the fields of `columns`, each int64.
 
-    There is no absolute `offset` among them, which in a damaged index may not fit 64 bits.
+    Offsets are absolute, timestamps in ms since the epoch, positions in bytes.
+    """
+    import numpy as np
+
+    columns = decode(index_format, buffer, base_offset, index_format.columns)
+    count = len(columns[index_format.key])
+    array = np.empty(count, [(name, np.int64) for name in index_format.columns])
+    for name in index_format.columns:
+        array[name] = columns[name]
+    return array
+
+
+def decode_plain(index_format: IndexFormat, data: bytes) -> dict[str, array[int]]:
+    """As `decode`, without numpy: every stored field as an array("q"), shape (entries,).
+
+    Faster than importing numpy up to some ten thousand entries. Offsets stay relative: in a damaged index an absolute
+    one may not fit 64 bits.
     """
     return {name: array("q", values) for name, values in columns_of(index_format, data).items()}

@@ -1,4 +1,4 @@
-"""What a file's or directory's name says: kind, base offset, topic, partition.
+"""The meaning of a file's or directory's name: kind, base offset, topic, partition.
 
 Source: org.apache.kafka.storage.internals.log.LogFileUtils and UnifiedLog; tiered storage: RemoteIndexCache.
 """
@@ -9,6 +9,7 @@ import os
 from typing import NamedTuple
 
 from kidx.errors import UsageError
+from kidx.formats.indexes import INDEX_OF_KIND as INDEX_OF_KIND
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
 
 LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
@@ -16,16 +17,9 @@ PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"
 
 _KIND_OF_SUFFIX = {
     ".log": LOG,
-    ".index": OFFSET,
-    ".timeindex": TIME,
-    ".txnindex": TRANSACTION,
+    **{index_format.suffix: kind for kind, index_format in INDEX_OF_KIND.items()},
     ".snapshot": PRODUCER_SNAPSHOT,
     ".checkpoint": METADATA_SNAPSHOT,
-}
-INDEX_OF_KIND: dict[str, IndexFormat] = {
-    OFFSET: OFFSET_INDEX,
-    TIME: TIME_INDEX,
-    TRANSACTION: TRANSACTION_INDEX,
 }
 SEGMENT_SUFFIX = {kind: suffix for suffix, kind in _KIND_OF_SUFFIX.items()}
 _KIND_OF_NAME = {
@@ -45,7 +39,7 @@ STATES = (".deleted", ".cleaned", ".swap")
 _LARGEST_OFFSET = 2**63 - 1
 
 # 20 digits and a suffix; KRaft snapshots add the epoch, tiered-storage caches (RemoteIndexCache) a segment's UUID.
-# Kept as text, for re to compile and remember when a name needs them: plainly named files need not even its import.
+# Kept as text: re compiles and caches them when a name needs them; common names do without its import.
 _SEGMENT = r"([0-9]{20})(?:-([0-9]{10}))?(\.[a-z]+)((?:\.deleted|\.cleaned|\.swap)?)"
 _TIERED = r"([0-9]+)_([A-Za-z0-9_-]{22})(\.[a-z]+)((?:\.deleted)?)"
 _LOOSE = r".*?(\.(?:log|index|timeindex|txnindex|snapshot|checkpoint))((?:\.deleted|\.cleaned|\.swap)?)"
@@ -73,12 +67,12 @@ class PartitionName(NamedTuple):
 
 
 def parse_file_name(path: str) -> FileName | None:
-    """The kind, base offset and state that a path's last part names, or None for a file that is none of Kafka's."""
+    """The kind, base offset and state in a path's last part, or None."""
     name = os.path.basename(path)
     if name in _KIND_OF_NAME:
         return FileName(_KIND_OF_NAME[name], None, "")
     digits, tag, suffix, state = name[:20], "", name[20:], ""
-    if not (digits.isascii() and digits.isdigit() and suffix in _KIND_OF_SUFFIX):  # not the plain name of a segment's
+    if not (digits.isascii() and digits.isdigit() and suffix in _KIND_OF_SUFFIX):  # not a common name
         import re
 
         if (match := re.fullmatch(_SEGMENT, name)) or (match := re.fullmatch(_TIERED, name)):
@@ -109,7 +103,7 @@ def parse_partition_name(path: str) -> PartitionName | None:
 
 
 def index_format_of(path: str, kind: str | None = None) -> IndexFormat:
-    """The index format of a path, by its suffix or by `kind` where the caller was told. Raises UsageError."""
+    """The index format of a path, by `kind` if given, else by its suffix. Raises UsageError."""
     if kind is None:
         name = parse_file_name(path)
         kind = name.kind if name else None

@@ -76,7 +76,7 @@ class Partition:
 
     @cached_property
     def all_segments(self) -> list[Segment]:
-        """Every segment by base offset, those in a passing state (.deleted, .cleaned, .swap) after the living one."""
+        """Every segment by base offset, those with a state (.deleted, .cleaned, .swap) after the live one."""
         by_key: dict[tuple[int, str, str], Segment] = {}
         for file in self.files:
             if file.name.base_offset is None:
@@ -90,7 +90,7 @@ class Partition:
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """The living segments that have a .log, by base offset: what the broker calls the log."""
+        """The live segments that have a .log, by base offset: the log, to a broker."""
         return [s for s in self.all_segments if not s.state and LOG in s.files]
 
     @property
@@ -109,7 +109,7 @@ class Partition:
         return os.path.dirname(absolute(self.directory))
 
     def stopped_cleanly(self) -> bool | None:
-        """Whether the log dir has the mark of a clean stop; None where what lies above does not look like a log dir."""
+        """Whether the log dir has the mark of a clean stop; None if the parent does not look like a log dir."""
         above = self.log_dir
         if exists(os.path.join(above, ".kafka_cleanshutdown")):
             return True
@@ -164,7 +164,7 @@ class Listing(NamedTuple):
 def walk_tree(path: str) -> Iterator[Listing | CannotRead]:
     """Every directory at or below `path`, parents first, then by name; and what cannot be listed.
 
-    Links to directories are not followed, so that there are no circles.
+    Links to directories are not followed, so there are no cycles.
     """
     waiting = [path]
     while waiting:

@@ -1,4 +1,4 @@
-"""An offset or time index opened for look-ups: single entries by pread, no numpy.
+"""An index opened for look-ups: single entries by pread, no numpy.
 
 Sources: org.apache.kafka.storage.internals.log.OffsetIndex (lookup, fetchUpperBoundOffset) and TimeIndex (lookup).
 """
@@ -6,34 +6,48 @@ Sources: org.apache.kafka.storage.internals.log.OffsetIndex (lookup, fetchUpperB
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, Extent, IndexFormat, absolute_offset, decode, extent_of
-from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
+from kidx.formats.indexes import Extent, IndexFormat, decode, entries_array, extent_of
+from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, Recorder, search
+from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-NO_TIMESTAMP = -1
+
+class LookUp(NamedTuple):
+    """One search: the slot it ends in (-1 none), what Kafka's method answers (key, value; None for nothing), the slots
+    read in order, and the distinct pages touched in the order of first touch.
+    """
+
+    slot: int
+    answer: tuple[int, int] | None
+    probes: list[int]
+    pages: list[int]
 
 
 class IndexReader:
-    """An index over its valid entries alone: a zero tail is preallocation and a torn entry is none.
+    """An index over its valid entries alone: a zero tail is preallocation and a torn entry is none. A context manager.
 
     A key is what the index is ordered by and searched for (an offset; a time index's timestamp), a value what it leads
-    to (a position; a time index's offset). Offsets are absolute. Raises WrongFormat for an index that has no keys and
-    values: the transaction index is a list (see kidx.lookup.aborted).
+    to (a position; a time index's offset). Offsets are absolute. A transaction index has entries, but no search: it is
+    read from its start (see kidx.lookup.aborted).
     """
 
     def __init__(self, evidence: Evidence, index_format: IndexFormat, base_offset: int) -> None:
-        if not index_format.relative:
-            raise WrongFormat(f"{evidence.path}: a {index_format.name} is read from its start; it has no search")
         self.path, self.index_format, self.base_offset = evidence.path, index_format, base_offset
         self._evidence = evidence
         self._held: bytes | None = None
+
+    def __enter__(self) -> IndexReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._evidence.close()
 
     @cached_property
     def extent(self) -> Extent:
@@ -53,15 +67,20 @@ class IndexReader:
         """One entry's key and value, offsets absolute."""
         size = self.index_format.size
         if self._held is not None:
-            key, value = self.index_format.struct.unpack_from(self._held, slot * size)
+            stored = self.index_format.struct.unpack_from(self._held, slot * size)
         else:
-            key, value = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
-        if self.index_format is OFFSET_INDEX:
-            return absolute_offset(self.base_offset, key), value
-        return key, absolute_offset(self.base_offset, value)
+            stored = self.index_format.struct.unpack(self._evidence.read(slot * size, size))
+        return self.index_format.key_and_value(stored, self.base_offset)
+
+    def to_numpy(self) -> npt.NDArray[np.void]:
+        """Every entry as a structured array, shape (entries,): `offset` and `position`, `timestamp` and `offset`, or a
+        transaction index's fields, each int64, offsets absolute.
+        """
+        self.hold()
+        return entries_array(self.index_format, self._held or b"", self.base_offset)
 
     def column(self, by: str = KEY) -> npt.NDArray[np.int64]:
-        """Every entry's key (or value) at once, shape (entries,)."""
+        """Every entry's key (or value) at once, int64, shape (entries,)."""
         self.hold()
         return decode(self.index_format, self._held or b"", self.base_offset)[
             self.index_format.key if by == KEY else self.index_format.value
@@ -73,7 +92,12 @@ class IndexReader:
         return lambda slot: entry(slot)[part]
 
     def bounds(self, target: int, by: str = KEY, kind: str = WARM, read: ReadSlot | None = None) -> Bounds:
-        """The largest lower and the smallest upper bound of a target; `read` where the probes are to be watched."""
+        """The largest lower and the smallest upper bound of a target; `read` where the probes are to be watched.
+
+        Raises WrongFormat for a transaction index.
+        """
+        if not self.index_format.searched:
+            raise WrongFormat(f"{self.path}: a {self.index_format.name} is read from its start; it has no search")
         return search(read or self.reader(by), self.entries, self.index_format.warm_entries, target, kind)
 
     def answer(self, slot: int, by: str = KEY, bound: str = LOWER) -> tuple[int, int] | None:
@@ -86,7 +110,21 @@ class IndexReader:
             return self.entry(slot)
         if (by, bound) != (KEY, LOWER):
             return None
-        return (self.base_offset, 0) if self.index_format is OFFSET_INDEX else (NO_TIMESTAMP, self.base_offset)
+        return self.index_format.fallback(self.base_offset)
+
+    def look_up(
+        self, target: int, by: str = KEY, bound: str = LOWER, search: str = WARM, page_bytes: int = PAGE_BYTES
+    ) -> LookUp:
+        """Search for a key (or value) and record how: KEY or VALUE, LOWER or UPPER, WARM or STANDARD.
+
+        Raises WrongFormat for a transaction index.
+        """
+        recorder = Recorder(self.reader(by))
+        bounds = self.bounds(target, by, search, recorder)
+        slot = bounds.lower if bound == LOWER else bounds.upper
+        probes = [probed for probed, _ in recorder.probes]
+        pages = pages_touched(probes, self.index_format.size, page_bytes)
+        return LookUp(slot, self.answer(slot, by, bound), probes, pages)
 
     def lookup(self, target: int) -> tuple[int, int]:
         """OffsetIndex.lookup or TimeIndex.lookup: the last entry at or below the target, or the fallback."""

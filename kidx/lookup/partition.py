@@ -1,4 +1,4 @@
-"""A whole partition as a consumer meets it: where the log starts and ends, reads and ListOffsets across segments.
+"""A partition as a consumer sees it: where the log starts and ends, reads and ListOffsets across segments.
 
 Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByTimestamp), kafka.cluster.Partition
 (fetchOffsetForTimestamp) and KafkaApis (which negative timestamps are none).
@@ -7,7 +7,7 @@ Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByT
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,15 +15,16 @@ from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, read_file
 from kidx.formats.batches import Batch
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.segment import FoundTime, SegmentReader
+from kidx.lookup.segment import NOT_FOUND, FoundBatch, FoundTime, SegmentReader
 from kidx.lookup.transactions import is_aborted, open_transactions
 
 if TYPE_CHECKING:
     from kidx.formats.checkpoints import EpochStart
+    from kidx.formats.records import Record
 
 # ListOffsetsRequest's special timestamps
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
-SPECIAL = {  # by the words of kafka-get-offsets
+SPECIAL = {  # by the names that kafka-get-offsets uses
     "latest": LATEST,
     "earliest": EARLIEST,
     "max-timestamp": MAX_TIMESTAMP,
@@ -35,7 +36,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Listed(NamedTuple):
-    """What ListOffsets answers: `found` is None where there is no answer, `why` says why, `segment` was searched."""
+    """The answer of ListOffsets: `found` is None for no answer, `why` is the reason, `segment` is the one searched."""
 
     segment: Segment | None
     found: FoundTime | None
@@ -44,7 +45,7 @@ class Listed(NamedTuple):
 
 
 class PartitionReader:
-    """A partition's bounds and segments, for questions of a consumer.
+    """A partition's bounds and segments, as a consumer sees them.
 
     What the files cannot tell is taken from what they have: without a replication-offset-checkpoint the high watermark
     is the log's end, without a log-start-offset-checkpoint the log starts with its first segment. Raises CannotRead for
@@ -69,7 +70,7 @@ class PartitionReader:
 
     @cached_property
     def high_watermark(self) -> int:
-        """What consumers can read ends here; at most the log's end."""
+        """The first offset that consumers cannot read yet; at most the log's end."""
         checkpointed = self.checkpointed("replication-offset-checkpoint")
         return self.end_offset if checkpointed is None else min(checkpointed, self.end_offset)
 
@@ -79,11 +80,11 @@ class PartitionReader:
         return min([self.high_watermark, *open_transactions(self.partition, self.end_offset).values()])
 
     def fetch_end(self, isolation: str | None) -> int:
-        """The offset that a consumer of this isolation cannot read any more."""
+        """The first offset that a consumer of this isolation level cannot read."""
         return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
 
     def segment_for(self, offset: int) -> Segment:
-        """The last segment that begins at or before an offset; the first one where none does."""
+        """The last segment that begins at or before an offset, else the first one."""
         return next((s for s in reversed(self.segments) if s.base_offset <= offset), self.segments[0])
 
     def segments_from(self, segment: Segment) -> list[Segment]:
@@ -91,7 +92,7 @@ class PartitionReader:
         return [s for s in self.segments if s.base_offset >= segment.base_offset]
 
     def out_of_range(self, offset: int) -> str | None:
-        """Why a broker answers a fetch of this offset with OFFSET_OUT_OF_RANGE, None where it does not."""
+        """Why a broker answers a fetch of this offset with OFFSET_OUT_OF_RANGE, None if it does not."""
         if offset < self.start_offset:
             return f"below the log start offset {self.start_offset}: the broker answers OFFSET_OUT_OF_RANGE"
         if offset > self.end_offset:
@@ -103,7 +104,7 @@ class PartitionReader:
         return segment is self.segments[-1]
 
     def segment_of_time(self, timestamp: int) -> Segment | None:
-        """The first segment whose largest timestamp is at least this one; None where none is."""
+        """The first segment whose largest timestamp is at least this one, or None."""
         for segment in self.segments:
             with SegmentReader(segment) as reader:
                 largest, _ = reader.largest_timestamp(active=self.active(segment))
@@ -114,12 +115,30 @@ class PartitionReader:
         return None
 
     def segment_of_largest_time(self) -> tuple[Segment, int, int]:
-        """The first segment with the partition's largest timestamp, that timestamp, and the offset beside it."""
+        """The first segment with the partition's largest timestamp, that timestamp, and its offset."""
         largest = []
         for segment in self.segments:
             with SegmentReader(segment) as reader:
                 largest.append((segment, *reader.largest_timestamp(active=self.active(segment))))
         return max(largest, key=lambda found: found[1])
+
+    def find_offset(self, offset: int) -> tuple[Segment | None, FoundBatch]:
+        """The first batch that reaches an offset, as a fetch from there begins, and its segment; None without one."""
+        found = NOT_FOUND
+        if self.out_of_range(offset) is None:
+            for segment in self.segments_from(self.segment_for(offset)):
+                with SegmentReader(segment) as reader:
+                    found = reader.translate_offset(offset)
+                if found.batch is not None:
+                    return segment, found
+        return None, found
+
+    def records(self, start: int | None = None) -> Iterator[Record]:
+        """Every record of the partition from an offset on (default: the log start), control records among them."""
+        first = self.start_offset if start is None else start
+        for segment in self.segments_from(self.segment_for(first)):
+            with SegmentReader(segment) as reader:
+                yield from reader.records(first)
 
     def list_offsets(
         self,
@@ -186,7 +205,7 @@ class PartitionReader:
         return _Epochs(parse_leader_epochs(read_file(path))[0] if exists(path) else [])
 
     def checkpointed(self, name: str) -> int | None:
-        """This partition's offset in a checkpoint file of the log dir, None where it is not there."""
+        """This partition's offset in a checkpoint file of the log dir, None if it has none."""
         path, known = os.path.join(self.partition.log_dir, name), self.partition.name
         if known is None or not exists(path):
             return None
@@ -205,7 +224,7 @@ class PartitionReader:
 
 
 class _Epochs:
-    """What leader-epoch-checkpoint says; None where it says nothing."""
+    """The lines of leader-epoch-checkpoint; None for an epoch that it does not have."""
 
     def __init__(self, lines: Sequence[EpochStart]) -> None:
         self._lines = lines

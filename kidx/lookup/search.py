@@ -2,7 +2,7 @@
 
 Source: org.apache.kafka.storage.internals.log.AbstractIndex (indexSlotRangeFor, binarySearch). Both searches take a
 function that reads one slot's number, and call it exactly where Kafka parses an entry: which slots are read, and in
-which order, decides what pages a look-up touches. No numpy here: a look-up has to start at once.
+which order, decides what pages a look-up touches. No numpy here: a look-up must start at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ReadSlot = Callable[[int], int]
 
 
 class Bounds(NamedTuple):
-    """What a search ends with, slots: the largest lower bound and the smallest upper bound, -1 where there is none.
+    """The result of a search, as slots: the largest lower bound and the smallest upper bound, -1 for none.
 
     Kafka never compares entry 0 for equality: a target equal to it gets slot 0 as lower, but slot 1 as upper bound.
     """
@@ -32,7 +32,7 @@ BEFORE_ALL = Bounds(-1, 0)
 
 
 def standard_search(read: ReadSlot, entries: int, target: int) -> Bounds:
-    """The binary search that Kafka had before 2.2 (KAFKA-6432): entry 0 first, then the middles of the whole index."""
+    """The binary search before Kafka 2.2 (KAFKA-6432): entry 0 first, then the middles of the entire index."""
     if entries == 0:
         return NOTHING
     if read(0) > target:
@@ -41,7 +41,7 @@ def standard_search(read: ReadSlot, entries: int, target: int) -> Bounds:
 
 
 def warm_search(read: ReadSlot, entries: int, warm_entries: int, target: int) -> Bounds:
-    """The search since KAFKA-6432: at the end first, which in-sync followers and consumers keep in memory.
+    """The search since KAFKA-6432: the end first, which in-sync followers and consumers keep in memory.
 
     `warm_entries` is how many entries the warm section holds; it begins that many before the last one.
     """
@@ -81,7 +81,7 @@ def _bisect(read: ReadSlot, target: int, low: int, high: int, entries: int) -> B
 
 
 class Recorder:
-    """A slot reader that notes what it was asked for: `probes` holds (slot, number read) in order."""
+    """A slot reader that records its reads: `probes` holds (slot, number read) in order."""
 
     __slots__ = ("_read", "probes")
 

@@ -10,20 +10,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import LimitExceeded
 from kidx.evidence import Evidence, exists
-from kidx.formats.batches import HEADER_BYTES, Batch
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.formats.batches import HEADER_BYTES, NO_TIMESTAMP, Batch
 from kidx.formats.records import Record
 from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, SEGMENT_SUFFIX, TIME, FileName
 from kidx.logdir.tree import DataFile, Segment
-from kidx.lookup.index import NO_TIMESTAMP, IndexReader
-from kidx.lookup.search import Recorder
+from kidx.lookup.index import IndexReader
+from kidx.lookup.search import VALUE, Recorder
 from kidx.pages.geometry import PAGE_BYTES, pages_of_bytes, pages_touched
 from kidx.segments.records import first_offset, read_records
-from kidx.segments.walk import NO_BATCH, TORN, Walk, walk
+from kidx.segments.walk import NO_BATCH, TORN, Ending, Walk, walk
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from kidx.segments.scan import Scan
 
 
 class FoundBatch(NamedTuple):
@@ -46,7 +51,7 @@ NOT_FOUND = FoundBatch(-1, 0, 0, None, -1, None)
 
 
 class FoundTime(NamedTuple):
-    """A record found by its timestamp, None where there is none; `leader_epoch` None where the batch has none."""
+    """A record found by its timestamp; all None if there is none, `leader_epoch` also if its batch has none."""
 
     bytes_walked: int
     timestamp: int | None
@@ -66,7 +71,7 @@ class Slice(NamedTuple):
 
 
 class SegmentReader:
-    """One segment opened for look-ups, for one question. A context manager.
+    """One segment opened for look-ups. A context manager.
 
     An index that is missing is named in `missing`, and the walk begins at the log's start, as with an empty one.
     What a broker would stumble over is said in `troubles`. Raises CannotRead where the log cannot be opened.
@@ -146,7 +151,7 @@ class SegmentReader:
         return Slice(found.position, size, last_offset, end - whole_end)
 
     def largest_timestamp(self, *, active: bool) -> tuple[int, int]:
-        """LogSegment.readMaxTimestampAndOffsetSoFar: the largest timestamp, -1 none, and the offset beside it.
+        """LogSegment.readMaxTimestampAndOffsetSoFar: the largest timestamp (-1 for none) and its offset.
 
         A rolled segment's last time index entry says it. An active, preallocated or missing index may lag behind: the
         batches from that entry's offset on are walked, too.
@@ -170,8 +175,43 @@ class SegmentReader:
         return end
 
     def batches_from(self, offset: int) -> Walk:
-        """The batches from where the offset index leads for an offset; earlier ones may come first."""
+        """The batches from where the offset index points for an offset; earlier ones may come first."""
         return walk(self.log, self._start_of(offset)[1])
+
+    def windows(self, *, check_crc: bool = True) -> Scan:
+        """Every batch from the log's start, a few MiB of the log at a time: Windows of columns (kidx.segments.windows).
+
+        The scan's `ending` says afterwards how the log ended.
+        """
+        from kidx.segments.scan import scan
+
+        index = self.offsets
+        positions = None if index is None else lambda: index.column(VALUE)
+        return scan(self.log, positions, check_crc=check_crc)
+
+    def batches(self, *, check_crc: bool = True) -> npt.NDArray[np.void]:
+        """Every batch of the log as one structured array, shape (batches,); about 90 bytes of memory a batch.
+
+        The columns are kidx.segments.windows.COLUMNS. A log that ends otherwise than at a batch's end is in `troubles`.
+        """
+        import numpy as np
+
+        from kidx.segments.windows import COLUMNS
+
+        scanned = self.windows(check_crc=check_crc)
+        parts = [window.to_numpy() for window in scanned]
+        self._note_ending(scanned.ending)
+        return np.concatenate(parts) if parts else np.empty(0, COLUMNS)
+
+    def records(self, start: int | None = None) -> Iterator[Record]:
+        """Every record from the offset `start` on, control records among them, one batch in memory at a time.
+
+        What cannot be decoded is in `troubles` and left out. Raises LimitExceeded for a batch too large to inflate.
+        """
+        walked = self.batches_from(self.base_offset if start is None else start)
+        for batch in self._headers(walked):
+            if start is None or batch.last_offset >= start:
+                yield from (r for r in self._records(batch) if start is None or r.offset >= start)
 
     def pages(self, page_bytes: int = PAGE_BYTES) -> dict[str, list[int]]:
         """Distinct pages touched so far, in order of first touch: of the indexes, and of the log (headers walked over,
@@ -191,7 +231,7 @@ class SegmentReader:
             self.missing.append(kind)
             return None
         evidence: Evidence = stack.enter_context(file.open())
-        return IndexReader(evidence, OFFSET_INDEX if kind == OFFSET else TIME_INDEX, self.base_offset)
+        return IndexReader(evidence, INDEX_OF_KIND[kind], self.base_offset)
 
     def _start_of(self, offset: int) -> tuple[int, int]:
         """Slot and position that the offset index gives for an offset, (-1, 0) where it has none.
@@ -225,10 +265,12 @@ class SegmentReader:
         for batch in walked:
             self._log_spans.append((batch.position, batch.position + min(HEADER_BYTES, batch.size)))
             yield batch
-        ending = walked.ending
+        self._note_ending(walked.ending, walked.start)
+
+    def _note_ending(self, ending: Ending | None, start: int = 0) -> None:
         if ending is not None and ending.kind in (NO_BATCH, TORN):
-            start = ", where the offset index leads" if ending.position == walked.start > 0 else ""
-            self.troubles.append(f"{self.log.path}: no whole batch at byte {ending.position}{start}: {ending.why}")
+            where = ", where the offset index leads" if ending.position == start > 0 else ""
+            self.troubles.append(f"{self.log.path}: no whole batch at byte {ending.position}{where}: {ending.why}")
 
     def _records(self, batch: Batch) -> list[Record]:
         self._log_spans.append((batch.position, batch.next_position))
@@ -242,7 +284,7 @@ class SegmentReader:
 
 
 def segment_of(log_path: str, name: FileName, base_offset: int) -> Segment:
-    """The segment of a .log file, with those of its sibling files that are there (the same name but for the kind)."""
+    """The segment of a .log file, with its index files that exist (the same name, another suffix)."""
     segment = Segment(os.path.dirname(log_path), base_offset, name.state, name.tag)
     segment.files[LOG] = DataFile(log_path, name)
     stem = log_path.removesuffix(name.state).removesuffix(SEGMENT_SUFFIX[LOG])

@@ -1,4 +1,4 @@
-"""What look-ups cost when memory is short: a workload's page touches, replayed against a page cache.
+"""The cost of look-ups when memory is short: a workload's page touches, replayed against a page cache.
 
 One cache is shared by everything, as on a broker: index pages that look-ups read and appends write, log pages that
 appends write and readers fetch. Log pages are many and come once; they push out index pages that nothing has asked for
@@ -11,23 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from kidx.errors import UsageError
-from kidx.lookup.lockstep import pages_in_order, probed_slots
+from kidx.lookup.many_lookups import pages_in_order, probed_slots
 from kidx.lookup.workload import Workload
 from kidx.pages.cache import PageCache
 from kidx.pages.geometry import PAGE_BYTES
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-_APPEND = -1  # in the place of a reader's number
+_APPEND = -1  # instead of a reader's number
 _EVENTS_AT_ONCE = 1 << 16
 _PARTITION_SHIFT, _LOG_SHIFT = 36, 35  # a page's number: partition, log or index, page of the file
 
 
 class LookUps(NamedTuple):
-    """What every look-up of a simulation cost; arrays of one length, in order of time.
+    """The cost of every look-up of a simulation; arrays of one length, in order of time.
 
     `seconds` float64, `reader` int16 (its number in the workload), `partition` int32, `entries` int64 (the index's
     length then), `index_faults` and `log_faults` int32.
@@ -60,10 +61,8 @@ def simulate(
     """Run a workload. `warm_bytes` is the warm section's length, None for the standard search.
 
     `away` holds the numbers of readers that read from another machine (RocketMQ's slave): their look-ups touch nothing
-    here and are left out. Deterministic: nothing is drawn by chance.
+    here and are left out. Deterministic.
     """
-    import numpy as np
-
     warm_entries = None if warm_bytes is None else warm_bytes // workload.entry_bytes
     if warm_entries is not None and warm_entries < 1:
         raise UsageError(f"a warm section of {warm_bytes} bytes holds no entry of {workload.entry_bytes} bytes")
@@ -76,7 +75,7 @@ def simulate(
 
 
 def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:
-    """What was written before the start is in memory as far as it fits: index pages, the latest last; the log's end."""
+    """Pages written before the start are in memory as far as they fit: index pages, the latest last; the log's end."""
     pages = -(-workload.start * workload.entry_bytes // page_bytes)
     for page in range(max(0, pages - cache.capacity), pages):
         cache.replay([(p << _PARTITION_SHIFT) + page for p in range(workload.partitions)])
@@ -86,9 +85,7 @@ def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:
 
 
 def _schedule(workload: Workload, away: frozenset[int]) -> Iterator[_Events]:
-    """All events in order of time, some at a time. Readers of a kind are spread evenly over their period."""
-    import numpy as np
-
+    """All events in order of time, in groups. Readers of a kind are spread evenly over their period."""
     sources = [(_APPEND, workload.append, 1)]
     sources += [(i, r.rate, r.members) for i, r in enumerate(workload.readers) if i not in away]
     a_second = workload.partitions * sum(rate * members for _, rate, members in sources)
@@ -104,8 +101,6 @@ def _schedule(workload: Workload, away: frozenset[int]) -> Iterator[_Events]:
 
 def _ticks(workload: Workload, who: int, rate: float, members: int, start: float, end: float) -> _Events:
     """Events of one source within [start, end): each partition and reader has its own phase, `rate` a second."""
-    import numpy as np
-
     many = workload.partitions * members
     phase = (np.arange(many) * 0.6180339887498949) % 1.0  # spreads any number of them evenly
     first = np.ceil(start * rate - phase)
@@ -132,8 +127,6 @@ def _run(
     events: _Events, workload: Workload, cache: PageCache, warm_entries: int | None, page_bytes: int
 ) -> tuple[npt.NDArray[np.generic], ...]:
     """Replay some events: each turned into its index pages, then its log pages."""
-    import numpy as np
-
     searches = np.flatnonzero((events.who != _APPEND) & (events.entries > 0))
     appends = np.flatnonzero(events.who == _APPEND)
     probed = probed_slots(events.entries[searches], events.slot[searches], warm_entries)
@@ -161,8 +154,6 @@ def _run(
 
 def _log_pages(events: _Events, workload: Workload) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(event, page of its partition's log), in order: what appends write and readers fetch, up to the log's end."""
-    import numpy as np
-
     per_entry = workload.log_pages
     start = events.slot * per_entry
     wanted = np.full(len(events.who), per_entry, np.int64)

@@ -1,4 +1,4 @@
-"""Transactions of a partition as a broker knows them: which are open at the log's end, and which were aborted.
+"""A partition's transactions as a broker knows them: those open at the log's end, and those aborted.
 
 Sources: org.apache.kafka.storage.internals.log.ProducerStateManager (snapshots, updated by the batches that follow),
 and UnifiedLog.collectAbortedTransactions.

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kidx.cleaner.bounds import CHECKPOINT, dirty_range
 from kidx.cleaner.digests import digest_named
-from kidx.cleaner.mapping import dirty_keys, dirty_segments
+from kidx.cleaner.dirty_range import CHECKPOINT, dirty_range
+from kidx.cleaner.map_filling import dirty_keys, dirty_segments
 from kidx.cleaner.plan import CleanerOptions, Pass
 from kidx.cleaner.retention import DROPPED
 from kidx.errors import KidxError

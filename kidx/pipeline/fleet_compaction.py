@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from kidx.cleaner.digests import digest_named
+from kidx.cleaner.map_sizing import expected_collision_rate, need_for, smallest_buffer
 from kidx.cleaner.offset_map import OFFSET_BYTES
 from kidx.cleaner.plan import CleanerOptions
-from kidx.cleaner.sizing import expected_collision_rate, need_for, smallest_buffer
 from kidx.pipeline.latest_offsets import DIGEST
 from kidx.pipeline.results import Row
 

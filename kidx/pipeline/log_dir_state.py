@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from kidx.cleaner.bounds import CHECKPOINT
+from kidx.cleaner.dirty_range import CHECKPOINT
 from kidx.errors import KidxError
 from kidx.evidence import absolute, read_file
 from kidx.formats.checkpoints import parse_offset_checkpoint

@@ -1,4 +1,4 @@
-"""Reading a log: fast and whole for checks, light and partial for look-ups.
+"""Reading a log: fast and completely for checks, cheaply and partially for look-ups.
 
     walk(evidence, start, end)        one Batch after another by small reads, no numpy; `.ending` says how it ended
     read_records(evidence, batch)     the records of one batch, exact, with what is wrong with it

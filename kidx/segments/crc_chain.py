@@ -29,11 +29,6 @@ _LINK = np.dtype(
 )
 
 
-def header_rows(headers: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Headers (V61) as rows of BATCH_HEADER: what view() gives, which would import half of numpy's Python side."""
-    return np.ndarray(len(headers), BATCH_HEADER.dtype, headers.view(np.uint8).data)
-
-
 class CrcChain:
     """Links the batches of a buffer, whose first bytes it overwrites, and checks them in one call."""
 
@@ -53,7 +48,7 @@ class CrcChain:
         Where they do not, the overwritten bytes are put back from `headers` (V61, one a batch).
         """
         count = len(starts)
-        stored = header_rows(headers)["crc"]
+        stored = headers.view(BATCH_HEADER.dtype)["crc"]
         np.bitwise_xor(stored, np.uint32(_ALL_ONES), out=self._link_crcs[1 : count + 1])
         behind = bytes(self._bytes[end : end + 4])
         self._heads[starts] = self._link_rows[:count]

@@ -1,4 +1,4 @@
-"""Every record of a scan's windows, decoded side by side, and which batches are damaged inside.
+"""Every record of a scan's windows, decoded in arrays, and which batches are damaged inside.
 
 Batches of a window are taken together: first where records start (kidx.segments.record_starts), then all fields of all
 records (kidx.segments.fields). Compressed ones are inflated into a joint buffer before. A batch that does not come out
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     Bools = npt.NDArray[np.bool_]
 
-_MOST_RECORDS = 200_000  # decoded at once: a record takes about 150 bytes of arrays then
+_MOST_RECORDS = 200_000  # decoded at once: a record takes about 150 bytes of arrays
 _JOINT_BYTES = 4 << 20
-_SLICE_RECORDS = 20_000  # of one block from the plain decoder
+_SLICE_RECORDS = 20_000  # in one block of the plain decoder
 
 
 class RecordBlock:
@@ -97,7 +97,7 @@ class RecordBlock:
 
 
 class RecordDecoder:
-    """Decodes the records of one log's windows; it keeps its buffers from one to the next."""
+    """Decodes the records of one log's windows; its buffers are reused."""
 
     def __init__(self, evidence: Evidence, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
         """A batch that would take more than `limit_bytes` is reported as damage of kind LIMIT: it is not checked."""
@@ -245,7 +245,7 @@ def _judge(window: Window, rows: Ints, first: Ints, counts: Ints, fields: Fields
 
 
 def plain_blocks(evidence: Evidence, window: Window, row: int, limit_bytes: int) -> Iterator[RecordBlock]:
-    """One batch as the plain decoder reads it: its damage, or its records in blocks of bounded size."""
+    """One batch, read by the plain decoder: its damage, or its records in blocks of bounded size."""
     batch = window.batch(row)
     if batch.size > limit_bytes:
         why = f"the batch has {batch.size} bytes, more than the limit of {limit_bytes}"
@@ -261,7 +261,7 @@ def plain_blocks(evidence: Evidence, window: Window, row: int, limit_bytes: int)
         yield _block_of(window, row, batch, records if damage is None else [], damage)
         return
     judge = RecordReader(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes)
-    for _ in judge:  # first to its end: a damaged batch's records are not shown at all
+    for _ in judge:  # to its end first: a damaged batch's records are left out
         pass
     if judge.damage is not None:
         yield _block_of(window, row, batch, [], judge.damage)

@@ -1,4 +1,4 @@
-"""Where records start: the only thing about them that has to be found one after another.
+"""Where records start: the only thing about them that must be found one after another.
 
 A record's length tells where the next one starts. So all batches of a buffer are followed side by side, one record of
 each a step; where only few batches are left, plain Python hops are cheaper than steps of short arrays.

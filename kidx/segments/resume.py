@@ -1,4 +1,4 @@
-"""Going on behind damage, and dividing a log among processes."""
+"""Finding the next batch after damage, and dividing a log among processes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 1 << 20
 _MAGIC_AT = BATCH_HEADER.field_span("magic")[0]
-_MOST_CRC_BYTES = 4 << 30  # spent on candidates in all: bytes made to look like headers cannot keep kidx busy for days
+_MOST_CRC_BYTES = 4 << 30  # spent on candidates in all: bytes made to look like headers must not cost days
 
 
 def resume(evidence: Evidence, position: int, end: int | None = None) -> int | None:
-    """Where batches go on behind a place that is no batch: the first v2 batch after it whose CRC holds, or None.
+    """Where batches resume after a place that is none: the first v2 batch whose CRC matches, or None.
 
     A torn last batch and a damaged length look alike to a walk; what this finds tells them apart. After checking 4 GiB
     of candidates it gives up.
@@ -41,15 +41,13 @@ def resume(evidence: Evidence, position: int, end: int | None = None) -> int | N
 
 
 def _plausible_headers(data: bytearray, remaining: int) -> list[tuple[int, int]]:
-    """Where in `data` something like a v2 header starts that ends in time, and how many bytes it claims."""
+    """Where in `data` a plausible v2 header starts whose batch ends within the file, and how many bytes it claims."""
     import numpy as np
-
-    from kidx.segments.crc_chain import header_rows
 
     array = np.frombuffer(data, np.uint8)
     starts = np.flatnonzero(array[_MAGIC_AT : len(array) - HEADER_BYTES + 1 + _MAGIC_AT] == 2)
     headers = np.ndarray(len(data) - HEADER_BYTES + 1, f"V{HEADER_BYTES}", array.data, 0, (1,))[starts]
-    rows = header_rows(headers)
+    rows = headers.view(BATCH_HEADER.dtype)
     sizes = rows["length"].astype(np.int64) + OVERHEAD_BYTES
     delta, count = rows["last_offset_delta"].astype(np.int64), rows["record_count"]
     fits = (sizes >= HEADER_BYTES) & (sizes <= remaining - starts)

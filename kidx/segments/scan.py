@@ -1,4 +1,4 @@
-"""Scanning a whole log: every batch's header, every CRC, in bounded memory, as fast as the log's shape allows."""
+"""Scanning a log from end to end: every batch's header, every CRC, in bounded memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kidx.segments.walk import END, Ending, ending_of
 from kidx.segments.windows import Window
 
 if TYPE_CHECKING:
-    from kidx.segments.block import Block
+    from kidx.segments.array_reader import ArrayReader
     from kidx.segments.windows import Ints
 
     IndexPositions = Sequence[int] | Ints | Callable[[], Sequence[int] | Ints] | None
 
-NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache: smaller ones push little out
+NEUTRAL_BYTES = 32 << 20  # size from which a log is read past the page cache; smaller ones evict little
 _LENGTH_MAGIC_CRC = Struct(">8xi4xbI")  # of a v2 header
 DENSE_BYTES = 8192  # average batch size below which arrays and chained CRCs win over a plain loop
 _PLAIN_BUFFER_BYTES = 512 << 10
@@ -49,7 +49,7 @@ class Scan(Iterator[Window]):
         self.position = start
         self.ending: Ending | None = None
         self._index_positions = index_positions
-        self._block: Block | None = None
+        self._array_reader: ArrayReader | None = None
         self._plain = _PlainReader(evidence, end, check_crc)
         self._dense = hold
         self._most_batches = _FIRST_LOOK_BATCHES  # of a plain window; small at first, to see how large batches are
@@ -69,30 +69,30 @@ class Scan(Iterator[Window]):
             self.ending = Ending(END, position)
             return None
         if self._dense:
-            block = self._open_block()
-            head, at = block.load(position, self.end), 0
+            reader = self._open_array_reader()
+            head, at = reader.load(position, self.end), 0
         else:
             head, at = self._plain.header_at(position, min(HEADER_BYTES, remaining))
         if fault := fault_at(head, at, remaining):
             self.ending = ending_of(self.evidence, position, self.end, fault.torn, fault.why, fault.missing_bytes)
             return None
         _, length, _, magic = PREFIX.unpack_from(head, at)
-        if self._dense and magic == 2 and length + OVERHEAD_BYTES <= block.capacity:
-            window = block.window()
+        if self._dense and magic == 2 and length + OVERHEAD_BYTES <= reader.capacity:
+            window = reader.window()
         else:
             window = self._plain.window(position, self._most_batches)
             self._most_batches = _PLAIN_WINDOW_BATCHES
         self._dense = self.hold or (window.end - window.start) < len(window) * DENSE_BYTES
         return window
 
-    def _open_block(self) -> Block:
-        """The block, made when it is first needed: a log of large batches is scanned without numpy."""
-        if self._block is None:
-            from kidx.segments.block import Block
+    def _open_array_reader(self) -> ArrayReader:
+        """Created when it is first needed: a log of large batches is scanned without numpy."""
+        if self._array_reader is None:
+            from kidx.segments.array_reader import ArrayReader
 
             given = self._index_positions() if callable(self._index_positions) else self._index_positions
-            self._block = Block(self.evidence, given, self.check_crc, self.hold)
-        return self._block
+            self._array_reader = ArrayReader(self.evidence, given, self.check_crc, self.hold)
+        return self._array_reader
 
 
 def scan(
@@ -119,13 +119,13 @@ def scan(
 
 
 def spare_page_cache(log: Evidence) -> None:
-    """Have a large log read past the page cache. Who scans a log in forks does it before them: each would import it."""
+    """Have a large log read past the page cache. Call it before forking, or each process imports the module."""
     if log.size >= NEUTRAL_BYTES:
         log.spare_page_cache()
 
 
 class _PlainReader:
-    """Entries of any format one after another, their CRCs taken piece by piece: no size needs more memory."""
+    """Entries of any format one after another, their CRCs computed piece by piece in bounded memory."""
 
     def __init__(self, evidence: Evidence, end: int, check_crc: bool) -> None:
         self._evidence, self._end, self._check_crc = evidence, end, check_crc
@@ -133,7 +133,7 @@ class _PlainReader:
         self._at = self._filled_to = 0  # the buffer holds these bytes of the file
 
     def window(self, position: int, most_batches: int) -> Window:
-        """The entries from `position` on, at least one; it ends at a fault, or when it has become large enough."""
+        """The entries from `position` on, at least one; the window ends at a fault or when it is large enough."""
         start = position
         positions: list[int] = []
         bad: list[int] = []
@@ -158,7 +158,7 @@ class _PlainReader:
     def _batches_in_buffer(
         self, position: int, stop: int, most_batches: int, positions: list[int], headers: bytearray, bad: list[int]
     ) -> int:
-        """Add v2 batches as long as the buffer holds them whole; where the next entry starts. This loop is the scan."""
+        """Add the v2 batches that the buffer holds completely; returns where the next entry starts."""
         buffer, first, filled = self._buffer, self._at, self._filled_to - self._at
         if buffer is None or not self._check_crc or position < first:
             return position
@@ -178,11 +178,11 @@ class _PlainReader:
         return at + first
 
     def header_at(self, position: int, length: int) -> tuple[memoryview, int]:
-        """The buffer with `length` bytes from `position`, and where in it they are."""
+        """A buffer that has `length` bytes from `position`, and where they are in it."""
         if not self._at <= position or position + length > self._filled_to:
             if self._check_crc:
                 self._fill(position)
-            else:  # headers are all that is wanted
+            else:  # only headers are wanted
                 self._buffer = memoryview(self._evidence.read(position, length))
                 self._at, self._filled_to = position, position + length
         assert self._buffer is not None

@@ -1,4 +1,4 @@
-"""Zigzag varints of many records at once, and the views of a buffer that this needs.
+"""Zigzag varints of many records at once, and the buffer views needed for them.
 
 Source of the encoding: org.apache.kafka.common.utils.ByteUtils (Protocol Buffers' zigzag varints). Nearly all of a
 record's varints have one or two bytes, and two bytes have 65,536 values: a table has the answer to each. The others
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Words = npt.NDArray[np.uint64]
 
-SLACK_BYTES = 16  # a buffer must be so much longer than what is decoded: words are read at any byte
+SLACK_BYTES = 16  # a buffer must be this much longer than its content: words are read at any byte
 ENDLESS = 1 << 40  # as a number of bytes: a varint that is too long; larger than any buffer, so nothing fits behind it
 _INT_BYTES = 5
 
@@ -74,7 +74,7 @@ def longs(data: Bytes, at: Ints) -> tuple[Ints, Ints]:
 
 
 def steps(data: Bytes, at: Ints) -> Ints:
-    """How far it is from records' starts to their ends; ENDLESS where the length is none."""
+    """Distances in bytes from records' starts to their ends; ENDLESS for an invalid length."""
     result = STEP.take(data.pairs[at])
     if not result.all():
         rows = np.flatnonzero(result == 0)
@@ -97,7 +97,7 @@ def _raw(data: Bytes, at: Ints) -> tuple[Words, Ints]:
     used = ((mask & ones) * ones >> np.uint64(56)).view(np.int64)
     for shift, kept in ((1, 0x007F007F007F007F), (2, 0x00003FFF00003FFF), (4, 0x000000000FFFFFFF)):
         word = word & np.uint64(kept) | word >> np.uint64(shift) & np.uint64(kept << 7 * shift)
-    for row in np.flatnonzero(last == 0).tolist():  # 9 or 10 bytes, or no end: next to never
+    for row in np.flatnonzero(last == 0).tolist():  # 9 or 10 bytes, or no end: rare
         piece = data.view[int(at[row]) : int(at[row]) + 10].tolist()
         size = next((i + 1 for i, byte in enumerate(piece) if byte < 0x80), 0)
         used[row] = size or ENDLESS

@@ -1,4 +1,4 @@
-"""Walking a log from batch to batch, as a look-up does: one light Batch after another, without numpy.
+"""Walking a log from batch to batch, as a look-up does: one Batch at a time, without numpy.
 
 Source: org.apache.kafka.common.record.FileLogInputStream, which also reads headers only.
 """
@@ -46,7 +46,7 @@ class Walk(Iterator[Batch]):
 
     @property
     def bytes_walked(self) -> int:
-        """Bytes of the batches that came so far."""
+        """Bytes of the batches returned so far."""
         return self.position - self.start
 
     def __next__(self) -> Batch:

@@ -1,4 +1,4 @@
-"""A window of a log: the headers of a few thousand neighbouring batches, as rows or as arrays."""
+"""A window of a log: the headers of up to a few thousand neighbouring batches, as rows or as arrays."""
 
 from __future__ import annotations
 
@@ -25,12 +25,36 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 
+# The columns of Window.to_numpy: positions and sizes in bytes, timestamps in ms since the epoch (-1 none), `codec` 0
+# none, 1 gzip, 2 snappy, 3 lz4, 4 zstd, `count` -1 where only inflating tells. `crc_ok` is True where not checked.
+COLUMNS = [
+    ("position", "<i8"),
+    ("size", "<i8"),
+    ("magic", "<i1"),
+    ("base_offset", "<i8"),
+    ("last_offset", "<i8"),
+    ("count", "<i4"),
+    ("leader_epoch", "<i4"),
+    ("codec", "<i1"),
+    ("log_append_time", "?"),
+    ("transactional", "?"),
+    ("control", "?"),
+    ("base_timestamp", "<i8"),
+    ("max_timestamp", "<i8"),
+    ("producer_id", "<i8"),
+    ("producer_epoch", "<i2"),
+    ("base_sequence", "<i4"),
+    ("crc", "<u4"),
+    ("crc_ok", "?"),
+]
+
+
 class Window:
-    """Neighbouring batches, in file order. Rows are had by `batches()` without numpy, columns as arrays, shape (n,).
+    """Neighbouring batches, in file order: rows from `batches()` without numpy, columns as arrays of shape (n,).
 
     `start` and `end` are the bytes of the file that the window covers, without gaps. `headers` holds `len(window)`
     headers of 61 bytes in the v2 layout (see Batch for what that means for v0 and v1). `bad_crc` lists the rows whose
-    CRC does not hold, None where CRCs were not checked. `buffer` holds the bytes from `start` to `end`, headers
+    CRC does not match, None if CRCs were not checked. `buffer` holds the bytes from `start` to `end`, headers
     excepted (they may have been overwritten), and some more that mean nothing, until the scan moves on; None in a scan
     that was not asked to hold them, and for batches that are too large or older than v2.
     """
@@ -64,7 +88,7 @@ class Window:
 
     @property
     def plain(self) -> bool:
-        """Whether the window came without arrays, as those of large batches do."""
+        """Whether the window has no arrays, as windows of large batches."""
         return isinstance(self._positions, list)
 
     def plain_columns(self, *names: str) -> dict[str, Sequence[int]]:
@@ -73,7 +97,7 @@ class Window:
 
     @property
     def plain_positions(self) -> list[int]:
-        """First byte of each batch, in a window that is plain."""
+        """First byte of each batch, in a plain window."""
         return list(self._positions)
 
     def column(self, name: str) -> Ints:
@@ -83,6 +107,20 @@ class Window:
         array = self._columns.get(name)
         if array is None:
             array = self._columns[name] = self._rows[name].astype(np.int64)
+        return array
+
+    def to_numpy(self) -> npt.NDArray[np.void]:
+        """The batches as a structured array, shape (n,): see COLUMNS."""
+        import numpy as np
+
+        array = np.empty(len(self), COLUMNS)
+        for name, _ in COLUMNS:
+            if name == "crc_ok":
+                array[name] = True if self.crc_ok is None else self.crc_ok
+            elif name == "count":
+                array[name] = self.column("record_count")
+            else:
+                array[name] = getattr(self, name) if hasattr(type(self), name) else self.column(name)
         return array
 
     @cached_property
@@ -121,7 +159,7 @@ class Window:
 
     @cached_property
     def log_append_time(self) -> Bools:
-        """Whether the records have the broker's time."""
+        """Whether the records have the broker's time: bool, shape (n,)."""
         return self._bit(LOG_APPEND_TIME_BIT, smallest_magic=1)
 
     @cached_property
@@ -136,7 +174,7 @@ class Window:
 
     @cached_property
     def crc_ok(self) -> Bools | None:
-        """Whether each CRC holds; None where they were not checked."""
+        """Whether each CRC matches: bool, shape (n,); None if they were not checked."""
         import numpy as np
 
         if self.bad_crc is None:

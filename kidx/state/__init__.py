@@ -1,1 +1,1 @@
-"""What the records of Kafka's own topics add up to: committed offsets, groups, transactions, the cluster's metadata."""
+"""What the records of Kafka's internal topics add up to: offsets, groups, transactions, the cluster's metadata."""

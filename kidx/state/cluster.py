@@ -34,7 +34,7 @@ _MERGED = (
 
 
 class ClusterState:
-    """Replays metadata records. `undecoded` counts those that said nothing that is understood."""
+    """Replays metadata records. `undecoded` counts those that could not be understood."""
 
     def __init__(self) -> None:
         self.facts, self.undecoded = Facts(), 0
@@ -43,7 +43,7 @@ class ClusterState:
         self._held: list[tuple[str, Data, int | None, int]] | None = None  # records of an open metadata transaction
 
     def replay(self, record: Record, *, in_snapshot: bool = False) -> None:
-        """Take up a data record, of the log or of a snapshot."""
+        """Apply a data record, from the log or from a snapshot."""
         offset = None if in_snapshot else record.offset
         decoded = self._decode(record.key, record.value)
         value = decoded.value

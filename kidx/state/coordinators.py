@@ -30,7 +30,7 @@ TRANSACTION_STATES = (  # org.apache.kafka.coordinator.transaction.TransactionSt
 
 
 class CoordinatorState:
-    """Replays a coordinator's topic. `undecoded` counts the records that said nothing that is understood."""
+    """Replays a coordinator's topic. `undecoded` counts the records that could not be understood."""
 
     def __init__(self, family: str) -> None:
         self.family, self.facts, self.undecoded = family, Facts(), 0
@@ -38,7 +38,7 @@ class CoordinatorState:
         self._pending: dict[int, list[Fact]] = {}  # by producer: what waits for its transaction's marker
 
     def replay(self, batch: Batch, record: Record) -> None:
-        """Take up a data record."""
+        """Apply a data record."""
         decoded = self._decode(record.key, record.value)
         if decoded.problem or decoded.key.name is None or decoded.key.data is None:
             self.undecoded += 1
@@ -58,7 +58,7 @@ class CoordinatorState:
             self.facts.set(*change)
 
     def end_transaction(self, producer_id: int, marker: int) -> None:
-        """Take up a transaction's marker."""
+        """Apply a transaction's marker."""
         waiting = self._pending.pop(producer_id, []) if marker in (ABORT, COMMIT) else []
         if marker == COMMIT:
             for change in waiting:
@@ -67,13 +67,13 @@ class CoordinatorState:
                     self.facts.set(*change)
 
     def _forget(self, kind: str, key: dict[str, Any]) -> None:
-        """A tombstone counts at once, whoever writes it, and ends what waits for a marker, too."""
+        """A tombstone takes effect at once, even in a transaction, and ends changes that wait for a marker."""
         self.facts.drop(kind, key)
         for producer, waiting in self._pending.items():
             self._pending[producer] = [fact for fact in waiting if (fact.kind, fact.key) != (kind, key)]
 
     def _update_share(self, change: Fact) -> None:
-        """A share partition's update: its batches replace those of the same range, and its numbers what was said."""
+        """A share partition's update: its batches replace those of the same range, its numbers the earlier ones."""
         there = self.facts.get("share_partition", change.key)
         before = there.value if there else {}
         batches = {(b["firstOffset"], b["lastOffset"]): b for b in before.get("stateBatches", [])}

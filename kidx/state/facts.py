@@ -8,7 +8,7 @@ _Identity = tuple[Any, ...]
 
 
 class Fact(NamedTuple):
-    """One thing that holds: `kind` (committed_offset, topic, ...), what it is about, and what is said of it.
+    """One fact: its `kind` (committed_offset, topic, ...), the key that it is about, and the value that the key has.
 
     `key` and `value` are JSON-able. `offset` and `timestamp` are those of the record that last changed it; what comes
     from a metadata snapshot has no offset, for snapshots count their own records.
@@ -22,21 +22,21 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """Facts by kind and key. Records set and drop them; what is dropped leaves no trace."""
+    """Facts by kind and key. Records set and drop them; a dropped fact leaves no trace."""
 
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[_Identity, Fact]] = {}
 
     def set(self, kind: str, key: dict[str, Any], value: dict[str, Any], offset: int | None, timestamp: int) -> None:
-        """Say something of a key, in the place of what was said before."""
+        """Set a key's value; an earlier one is replaced."""
         self._by_kind.setdefault(kind, {})[identity(key)] = Fact(kind, key, value, offset, timestamp)
 
     def get(self, kind: str, key: dict[str, Any]) -> Fact | None:
-        """What is said of a key, None where nothing is."""
+        """A key's fact, or None."""
         return self._by_kind.get(kind, {}).get(identity(key))
 
     def drop(self, kind: str, key: dict[str, Any]) -> None:
-        """Forget a key; harmless where nothing is known of it."""
+        """Remove a key's fact, if there is one."""
         self._by_kind.get(kind, {}).pop(identity(key), None)
 
     def of_kind(self, kind: str) -> list[Fact]:
@@ -54,7 +54,7 @@ def identity(key: dict[str, Any]) -> _Identity:
 
 
 def order(fact: Fact) -> tuple[str, list[tuple[int, int, str]]]:
-    """By kind and key: numbers as numbers, all else as text, nothing before everything."""
+    """Sort key by kind and key: None first, numbers as numbers, all else as text."""
     return fact.kind, [
         (0, 0, "") if part is None else (1, part, "") if isinstance(part, int) else (2, 0, str(part))
         for part in fact.key.values()

@@ -1,4 +1,4 @@
-"""Reading a partition of one of Kafka's own topics up to a moment."""
+"""Replaying a partition of one of Kafka's internal topics up to a moment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Moment(NamedTuple):
 
 
 class State(NamedTuple):
-    """What holds at a moment. `problems` are sentences: what could not be read, and what may be missing therefore."""
+    """The facts at a moment. `problems` are sentences: what could not be read, and what may therefore be missing."""
 
     facts: Facts
     records: int
@@ -52,7 +52,7 @@ class _Replayer(Protocol):
 
 
 def family_of(partition: Partition, given: str | None = None) -> str:
-    """Which of Kafka's own topics a directory is of, by its name or as given. Raises UsageError, CannotRead."""
+    """Which internal topic a directory belongs to, by its name or as given. Raises UsageError, CannotRead."""
     family = given
     if family is None and partition.name is not None:
         family = FAMILY_OF_TOPIC.get(partition.name.topic)
@@ -171,7 +171,7 @@ def _records_of(path: str, problems: list[str]) -> Iterator[tuple[Batch, Record]
 
 
 def _say_where_history_begins(partition: Partition, moment: Moment, problems: list[str]) -> None:
-    """A compacted topic has its present whole, its past only from where the cleaner has not been."""
+    """A compacted topic has its present state, but the past only for offsets that were not cleaned."""
     if moment == Moment():
         return
     from kidx.lookup.partition import PartitionReader

@@ -7,7 +7,6 @@ AbstractIndex (trimToValidSize, resize).
 from __future__ import annotations
 
 from kidx.errors import Refused, UsageError
-from kidx.formats.indexes import OFFSET_INDEX, TRANSACTION_INDEX
 from kidx.lookup.aborted import read_transactions
 from kidx.lookup.search import KEY, VALUE
 from kidx.surgery.index_file import IndexFile
@@ -23,7 +22,7 @@ def plan_truncate(index: IndexFile, offset: int, *, keep_allocated: bool = False
     index.refuse_disorder()
     entries = entries_below(index, offset)
     zeros = 0
-    if keep_allocated and index.format is not TRANSACTION_INDEX and index.data is not None:
+    if keep_allocated and index.format.preallocated and index.data is not None:
         zeros = index.data.size - entries * index.format.size
     after = index.kept(entries, zeros)
     return Change(index.path, "truncate", index.data, after)
@@ -31,10 +30,10 @@ def plan_truncate(index: IndexFile, offset: int, *, keep_allocated: bool = False
 
 def entries_below(index: IndexFile, offset: int) -> int:
     """How many entries truncateTo(offset) leaves."""
-    if index.format is TRANSACTION_INDEX:
+    if not index.format.searched:
         transactions = enumerate(read_transactions(index.kept(index.extent.entries)))
         return next((i for i, one in transactions if one.last_offset >= offset), index.extent.entries)
-    by = KEY if index.format is OFFSET_INDEX else VALUE
+    by = KEY if index.format.key == "offset" else VALUE
     reader = index.reader
     slot = reader.bounds(offset, by).lower
     exact = slot >= 0 and reader.reader(by)(slot) == offset
@@ -56,7 +55,7 @@ def plan_resize(index: IndexFile, size: int) -> Change:
 
     Raises Refused where the entries do not fit or the file is torn, UsageError for a transaction index.
     """
-    if index.format is TRANSACTION_INDEX:
+    if not index.format.preallocated:
         raise UsageError(f"{index.path}: a transaction index grows with its entries; it has no size to set")
     index.refuse_torn()
     rounded = size // index.format.size * index.format.size

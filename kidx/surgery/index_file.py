@@ -6,7 +6,7 @@ from functools import cached_property
 
 from kidx.errors import CannotRead, Refused
 from kidx.evidence import Evidence, from_bytes
-from kidx.formats.indexes import TIME_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.formats.indexes import Extent, IndexFormat, decode, extent_of
 from kidx.logdir.names import base_offset_of, index_format_of
 from kidx.lookup.index import IndexReader
 from kidx.surgery.content import Joined, Piece
@@ -78,8 +78,8 @@ class IndexFile:
             chunk = self.entries(first, first + _CHUNK_ENTRIES + 1)  # one more, to be compared with its neighbour
             arrays = decode(self.format, chunk, self.base_offset)
             wrong = np.diff(arrays[self.format.key]) <= 0
-            if self.format is TIME_INDEX:
-                wrong |= np.diff(arrays["offset"]) < 0
+            for column in self.format.never_falling:
+                wrong |= np.diff(arrays[column]) < 0
             if wrong.any():
                 slot = first + int(np.argmax(wrong)) + 1
                 raise Refused(

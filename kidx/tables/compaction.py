@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kidx.cleaner.map_sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.cleaner.plan import Plan
 from kidx.cleaner.retention import DROPPED
-from kidx.cleaner.sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.tables.table import BOOL, INT, TEXT, TREE, Column, Table
 
 _SEGMENT_COLUMNS = (

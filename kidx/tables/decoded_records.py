@@ -15,8 +15,8 @@ from kidx.formats.control import parse_control
 from kidx.formats.records import Damage
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, Part, decoder_of
 from kidx.logdir.names import METADATA_SNAPSHOT, parse_file_name, parse_partition_name
-from kidx.segments.in_order import records_in_order
 from kidx.segments.record_blocks import RecordDecoder
+from kidx.segments.window_records import records_in_order
 from kidx.tables.batches import LogReader
 from kidx.tables.selection import EVERYTHING, Condition, Selection, conditions_of
 from kidx.tables.table import TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table

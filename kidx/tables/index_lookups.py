@@ -7,11 +7,11 @@ from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat, absolute_offset
+from kidx.formats.indexes import TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
-from kidx.lookup.touches import MANY, many_lookups
+from kidx.lookup.touched_pages import MANY, many_lookups
 from kidx.pages.geometry import pages_of_slot, pages_touched
 from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
@@ -24,7 +24,7 @@ def open_index(evidence: Evidence, index_format: IndexFormat, base_offset: int |
     Raises UsageError for an index without a search, or without a base offset.
     """
     path = evidence.path
-    if not index_format.relative:
+    if not index_format.searched:
         raise UsageError(f"{path}: a {index_format.name} is read from its start; there is no search to show")
     return IndexReader(evidence, index_format, base_offset_of(path, base_offset))
 
@@ -64,7 +64,7 @@ def lookup_table(
     columns = (
         Column("file", TEXT),
         Column("kind", TEXT),
-        Column("target", TIMESTAMP if index.index_format is TIME_INDEX and by == KEY else INT),
+        Column("target", TIMESTAMP if index.index_format.keyed_by_time and by == KEY else INT),
         Column("by", TEXT),
         Column("bound", TEXT),
         Column("search", TEXT),
@@ -123,7 +123,7 @@ def _slots_at_once(index: IndexReader, targets: Sequence[int], by: str, bound: s
 
 
 def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[str, Any]:
-    if index_format is OFFSET_INDEX:
+    if not index_format.keyed_by_time:
         return {"offset": key, "position": value}
     if iso:
         from kidx.text.times import iso_time

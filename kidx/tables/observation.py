@@ -7,10 +7,9 @@ from typing import Any
 
 from kidx.evidence import Evidence
 from kidx.evidence.page_cache import PAGE_BYTES
-from kidx.formats.indexes import OFFSET_INDEX
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search
-from kidx.lookup.touches import way_of
+from kidx.lookup.touched_pages import way_of
 from kidx.pages.observation import CannotObserve, Specimen, original, private_copy
 from kidx.pages.residency import residency_of
 from kidx.tables.index_lookups import torn_note
@@ -103,7 +102,7 @@ def _observed(
 
 def _observe(specimen: Specimen, index: IndexReader, target: int, name: str) -> Sequence[Any]:
     predicted = way_of(index, target, name, PAGE_BYTES).pages
-    index_format, base = index.index_format, index.base_offset if index.index_format is OFFSET_INDEX else 0
+    index_format, base = index.index_format, index.base_offset if index.index_format.key == "offset" else 0
 
     def look_up(read: Callable[[int, int], bytes]) -> object:
         size, unpack = index_format.size, index_format.struct.unpack

@@ -8,7 +8,7 @@ from typing import Any
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import must_exist, open_evidence
 from kidx.logdir.names import INDEX_OF_KIND, base_offset_of, index_format_of, parse_file_name
-from kidx.lookup.measures import measure
+from kidx.lookup.index_measures import measure
 from kidx.tables.input_files import InputFile, input_files
 from kidx.tables.table import TEXT, TIMESTAMP, Column, Notes, Table
 

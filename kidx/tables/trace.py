@@ -10,7 +10,7 @@ from kidx.evidence import Evidence
 from kidx.formats.indexes import IndexFormat
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot
-from kidx.lookup.touches import REPLAY, growth, touches_of, way_of, workload_targets
+from kidx.lookup.touched_pages import REPLAY, growth, touches_of, way_of, workload_targets
 from kidx.pages.geometry import PAGE_BYTES
 from kidx.tables.index_lookups import torn_note
 from kidx.tables.table import BOOL, TEXT, TREE, Column, Table

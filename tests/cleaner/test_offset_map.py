@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kidx.cleaner import OffsetMap, OffsetMapFull
-from kidx.cleaner.digests import NAMES, Digest, digest_named
-from kidx.cleaner.md2 import md2
+from kidx.cleaner.digests import NAMES, Digest, digest_named, md2
 from kidx.errors import UsageError
 from tests.support import KAFKA_SETS, answers
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kidx.cleaner.digests import digest_named
+from kidx.cleaner.map_sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.cleaner.plan import CleanerOptions, Plan
 from kidx.cleaner.retention import DROPPED
-from kidx.cleaner.sizing import expected_collision_rate, need_of, smallest_buffer
 from kidx.errors import WrongFormat
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader

@@ -66,7 +66,7 @@ def test_only_the_ends_are_read(tmp_path: Path) -> None:
     large.write_bytes(b"".join(n.to_bytes(4) + n.to_bytes(4) for n in range(1, 2**20 + 1)))
     from kidx.evidence import Evidence, open_evidence
     from kidx.formats.indexes import OFFSET_INDEX
-    from kidx.lookup.measures import measure
+    from kidx.lookup.index_measures import measure
 
     read: list[int] = []
 

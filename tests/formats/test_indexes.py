@@ -38,6 +38,25 @@ def test_entry_sizes_and_warm_sections_are_kafkas() -> None:
     assert [f.relative for f in INDEX_FORMATS] == [True, True, False]
 
 
+def test_traits_say_what_kafkas_classes_do() -> None:
+    traits = [(f.searched, f.preallocated, f.reserved_slots, f.first_may_be_zero) for f in INDEX_FORMATS]
+    assert traits == [(True, True, 0, False), (True, True, 1, True), (False, False, 0, False)]
+    assert [f.keyed_by_time for f in INDEX_FORMATS] == [False, True, False]
+    assert [f.fallback(10) for f in INDEX_FORMATS] == [(10, 0), (-1, 10), None]
+    for index in INDEX_FORMATS:
+        columns = {*index.columns}
+        assert {index.key, index.value, *index.strictly_rising, *index.never_falling, *index.offset_range} <= columns
+        assert index.is_strict(index.key)
+
+
+def test_an_entry_is_read_by_its_columns_with_the_offset_made_absolute() -> None:
+    assert (OFFSET_INDEX.columns, OFFSET_INDEX.absolute((5, 900), 100)) == (("offset", "position"), (105, 900))
+    assert OFFSET_INDEX.key_and_value((5, 900), 100) == (105, 900)
+    assert TIME_INDEX.key_and_value((1_700, 5), 100) == (1_700, 105)
+    assert TIME_INDEX.key_and_value((1_700, 5), 2**63 - 2) == (1_700, 3 - 2**63)  # as Java's sum wraps
+    assert TRANSACTION_INDEX.key_and_value((0, 7, 100, 120, 121), 50) == (120, 100)
+
+
 @record_formats
 def test_struct_dtype_and_spans_come_from_one_table(record: RecordFormat) -> None:
     assert record.dtype.itemsize == record.size == record.struct.size

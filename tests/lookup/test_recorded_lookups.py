@@ -14,7 +14,7 @@ from kidx.formats.indexes import OFFSET_INDEX, decode
 from kidx.logdir.names import base_offset_of, index_format_of
 from kidx.lookup.aborted import collect_aborted, read_transactions
 from kidx.lookup.index import IndexReader
-from kidx.lookup.many import ManyLookups
+from kidx.lookup.many_lookups import ManyLookups
 from kidx.lookup.search import STANDARD, WARM, Recorder
 from kidx.pages.geometry import pages_touched
 from tests.support import KAFKA_SETS, answers

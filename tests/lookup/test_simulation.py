@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kidx.errors import UsageError
-from kidx.lookup.lockstep import NO_SLOT, pages_in_order, probed_slots
+from kidx.lookup.many_lookups import NO_SLOT, pages_in_order, probed_slots
 from kidx.lookup.search import Recorder, standard_search, warm_search
 from kidx.lookup.simulation import simulate
 from kidx.lookup.workload import Reader, Workload, parse_workload

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from kidx.checks.options import Options
+from kidx.cleaner.map_sizing import need_of, smallest_buffer
 from kidx.cleaner.plan import CleanerOptions, Plan
-from kidx.cleaner.sizing import need_of, smallest_buffer
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
 from kidx.pipeline import compaction

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from kidx.evidence import from_bytes
 from kidx.formats.records import COUNT, LIMIT, OFFSETS, PAYLOAD, RECORD, TIMESTAMPS
-from kidx.segments import block, record_blocks, record_starts
+from kidx.segments import array_reader as block
+from kidx.segments import record_blocks, record_starts
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
 from tests.building import batch, compress, message, record, varint, wrapper

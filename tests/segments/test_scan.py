@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kidx.errors import ChangedWhileRead
 from kidx.evidence import from_bytes, open_evidence
 from kidx.formats.batches import CRC_START, HEADER_BYTES
-from kidx.segments import block
+from kidx.segments import array_reader as block
 from kidx.segments import parallel_walk as lanes
 from kidx.segments import scan as scanning
 from kidx.segments import walk as walking

@@ -17,7 +17,7 @@ from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
-from kidx.segments import block
+from kidx.segments import array_reader as block
 from kidx.segments.walk import walk
 from kidx.surgery import batch_facts
 from kidx.surgery.batch_facts import BatchFacts, chain_from, next_entries

@@ -41,7 +41,7 @@ def read_message(
 
 
 def breaks_off(message: Message, version: int, buffer: bytes) -> Undecodable:
-    """What a reader's struct.error or IndexError means."""
+    """The meaning of a reader's struct.error or IndexError."""
     return Undecodable(f"{message.name} version {version} breaks off", len(buffer))
 
 

@@ -1,4 +1,4 @@
-"""What the records of Kafka's own topics say: key and value of each, by the topic's family.
+"""The records of Kafka's internal topics: key and value of each, by the topic's family.
 
 Sources: CoordinatorRecordSerde and its children (an int16 before the key names the kind, one before the value its
 version), MetadataRecordSerde and RemoteLogMetadataSerde (frame version, api key and version before the value, as
@@ -53,7 +53,7 @@ class DecodedRecord(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """What could not be decoded, None where everything was."""
+        """What could not be decoded, None if everything was."""
         return self.key.problem or (self.value.problem if self.value else None)
 
 
@@ -62,7 +62,7 @@ Decoder = Callable[[bytes | None, bytes | None], DecodedRecord]  # (key, value) 
 
 @cache
 def decoder_of(family: str, style: Style = PLAIN) -> Decoder:
-    """What decodes the records of that family's topic. What is unknown or damaged it says, with its bytes."""
+    """The decoder of that family's records. It reports unknown or damaged ones with their bytes."""
     return _Framed(family, style).decode if family in (METADATA, REMOTE) else _Coordinated(family, style).decode
 
 
@@ -208,7 +208,7 @@ def _part(
 
 
 def _open_members(data: dict[str, Any], message: Message, version: int, value: bytes, style: Style) -> None:
-    """Put what a classic group's members subscribed to, and got, in the place of its bytes, where they are readable."""
+    """Replace the bytes of a classic group's subscriptions and assignments by their content, if they are readable."""
     if data.get("protocolType") != CONSUMER_PROTOCOL:
         return
     as_bytes = read_message(message, version, value, 2, _BYTES)[0]
@@ -224,7 +224,7 @@ def _open_members(data: dict[str, Any], message: Message, version: int, value: b
             try:
                 member[field], _ = read_message(messages()[kind], embedded_version, embedded, 2, style)
             except Undecodable:
-                continue  # another client's bytes: shown as they are
+                continue  # another client's bytes: shown unchanged
 
 
 def _same(data: bytes) -> bytes:

@@ -1,0 +1,94 @@
+"""Pages that look-ups in an index touch: of one target, of many, and of the last entry while the index grows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kidx.errors import UsageError
+from kidx.formats.indexes import WARM_SECTION_BYTES
+from kidx.lookup.index import IndexReader, LookUp
+from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
+from kidx.pages.geometry import PAGE_BYTES, pages_touched
+
+if TYPE_CHECKING:
+    from kidx.lookup.many_lookups import ManyLookups
+
+MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
+TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
+WORKLOADS = (TAIL, UNIFORM, ALL, REPLAY)
+UNIFORM_LOOKUPS = 100_000
+
+
+def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> LookUp:
+    """A look-up by key."""
+    return index.look_up(target, search=kind, page_bytes=page_bytes)
+
+
+def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes: int = PAGE_BYTES) -> Counter[int]:
+    """How many of the look-ups touch each page: page to number, pages never touched left out."""
+    if len(targets) >= MANY and (many := many_lookups(index)):
+        counts = many.paths(kind, page_bytes).touches(many.look_up(targets, kind, page_bytes).paths)
+        return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
+    touched: Counter[int] = Counter()
+    for target in targets:
+        touched.update(way_of(index, target, kind, page_bytes).pages)
+    return touched
+
+
+def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
+    """The targets of a workload, keys of the index.
+
+    `tail`: the entries of the warm section, as readers in step look them up. `all`: every entry. `uniform`: 100,000
+    numbers between the first and the last key, the same for the same seed. Raises UsageError for an empty index.
+    """
+    if not index.entries:
+        raise UsageError(f"{index.path}: it has no entries, so there is nothing that a workload could look up")
+    if workload == UNIFORM:
+        from random import Random
+
+        low, high = sorted((index.entry(0)[0], index.entry(index.entries - 1)[0]))
+        random = Random(seed)
+        return [random.randint(low, high) for _ in range(UNIFORM_LOOKUPS)]
+    keys: list[int] = index.column().tolist()
+    return keys[-index.index_format.warm_entries :] if workload == TAIL else keys
+
+
+def many_lookups(index: IndexReader, by: str = KEY) -> ManyLookups | None:
+    """The index prepared for millions of look-ups; None if its keys (or values) do not strictly rise."""
+    from kidx.lookup.many_lookups import ManyLookups
+
+    try:
+        return ManyLookups(index.column(by), index.index_format.size, index.index_format.warm_entries)
+    except ValueError:
+        return None
+
+
+class Growth(NamedTuple):
+    """What a look-up of the last entry needs when an index has just filled its last page.
+
+    `new` are the pages that it did not need when the index was one page shorter.
+    """
+
+    pages: int
+    entries: int
+    warm_from_page: int
+    needs: list[int]
+    new: list[int]
+
+
+def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
+    """What KAFKA-6432 is about: the last look-up in an index of `pages` full pages, whatever its entries are."""
+    needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
+    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
+    return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])
+
+
+def _last_entry(pages: int, entry_bytes: int, kind: str, page_bytes: int) -> tuple[list[int], int, int]:
+    entries = pages * page_bytes // entry_bytes
+    warm_entries = WARM_SECTION_BYTES // entry_bytes
+    recorder = Recorder(lambda slot: slot)  # any rising keys do: the way depends on slots alone
+    search(recorder, entries, warm_entries, entries - 1, kind)
+    touched = pages_touched((slot for slot, _ in recorder.probes), entry_bytes, page_bytes)
+    return touched, entries, first_warm_slot(entries, warm_entries) * entry_bytes // page_bytes
