@@ -4,18 +4,18 @@ A broker serves consumers from the page cache. Reading a whole log fills it with
 they do (KIP-824). Linux 6.14 can read "uncached" (RWF_DONTCACHE): pages that the read had to bring in are dropped after
 it, others stay. On older kernels mincore says before the read what is cached, and fadvise drops the rest after it.
 
-Readahead is off for short reads (POSIX_FADV_RANDOM): the pages that it brings in are dropped by neither way.
+Readahead is off (POSIX_FADV_RANDOM): neither way drops all the pages that it brings in.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _LARGEST_FOLIO_PAGES = (2 << 20) // PAGE_BYTES
 _RWF_DONTCACHE = 0x80  # linux/fs.h
-_SHORT_BYTES = 256 << 10
 _REFUSALS = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
@@ -29,11 +29,12 @@ class NeutralReader:
         self._fd, self._size = fd, size
         self._uncached = hasattr(os, "preadv")
         self._resident: bytes | None = None  # one byte a page, as it was before; asked for only where it is needed
-        self._readahead = True
+        if hasattr(os, "posix_fadvise"):
+            with suppress(OSError):  # advice only
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """As os.preadv with one buffer. Raises OSError."""
-        self._use_readahead(len(buffer) >= _SHORT_BYTES)
         if self._uncached:
             try:
                 return os.preadv(self._fd, [buffer], position, _RWF_DONTCACHE)
@@ -45,11 +46,6 @@ class NeutralReader:
         came = os.preadv(self._fd, [buffer], position)
         self._forget(position, position + came)
         return came
-
-    def _use_readahead(self, wanted: bool) -> None:
-        if wanted != self._readahead:
-            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_NORMAL if wanted else os.POSIX_FADV_RANDOM)
-            self._readahead = wanted
 
     def _ask(self) -> bytes | None:
         if not may_know(self._fd):

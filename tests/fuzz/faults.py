@@ -56,7 +56,7 @@ READING = {
     "rebuild dry": ("rebuild", "--dry-run", "{p}"),
 }
 WRITING = {
-    "append": ("append", "{p}/" + INDEX, "1000000:100000000"),
+    "append": ("append", "--max-index-size", "4096", "{p}/" + INDEX, "1000000:100000000"),
     "truncate": ("truncate", "--to", "50", "{p}/" + INDEX),
     "resize": ("resize", "--size", "4096", "{p}/" + INDEX),
     "trim": ("trim", "{p}/" + INDEX),

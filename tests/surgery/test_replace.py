@@ -357,7 +357,7 @@ def test_any_call_for_a_file_apart_may_fail(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             intercept(patch, failing_from(failing, errno.ENOSPC))
             try:
-                create_apart(str(path), NEW)
+                create_apart(str(path), from_bytes(NEW))
                 break
             except Refused as refusal:
                 assert "no space left on the device" in str(refusal)
