@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kidx.checks.account import Checked
+from kidx.checks.engine.result import CheckResult
 from kidx.errors import CannotRead
 from kidx.evidence import Evidence
 from kidx.formats.batches import DELETE_HORIZON_BIT, Batch
@@ -66,7 +66,7 @@ class BatchStream:
     `first_offset`, `last_offset` and `compacted` say what has come so far; what cannot be read is in `checked`.
     """
 
-    def __init__(self, partition: Partition, checked: Checked) -> None:
+    def __init__(self, partition: Partition, checked: CheckResult) -> None:
         self.first_offset: int | None = None
         self.last_offset = -1
         self.compacted = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kidx.checks.account import Checked
+from kidx.checks.engine.result import CheckResult
 from kidx.logdir.tree import Partition
 
 _MOST_OF_A_KIND = 1000
@@ -29,7 +29,7 @@ class Compared:
     """The differences of two sides, and what was compared."""
 
     differences: list[Difference] = field(default_factory=list)
-    checked: Checked = field(default_factory=Checked)
+    checked: CheckResult = field(default_factory=CheckResult)
 
     def note(self, what: str, where: str, left: Any, right: Any, *, allowed: bool) -> None:
         """Keep a difference; of one kind at one place no more than a thousand are told."""

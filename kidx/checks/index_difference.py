@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 
 from kidx.checks.compared import Sides
-from kidx.checks.index_alone import index_extent
-from kidx.checks.transaction_index import transaction_extent
+from kidx.checks.engine.index_file import index_extent
 from kidx.formats.indexes import TIME_INDEX, TRANSACTION_INDEX, decode
 from kidx.logdir.names import INDEX_OF_KIND, LOG
 from kidx.logdir.tree import DataFile
@@ -71,8 +70,7 @@ class IndexComparison:
         """An index's entries by their key."""
         index_format = INDEX_OF_KIND[file.kind]
         with file.open() as evidence:
-            form = index_format is TRANSACTION_INDEX
-            extent = transaction_extent(evidence) if form else index_extent(evidence, index_format)
+            extent = index_extent(evidence, index_format)
             raw = evidence.read(0, extent.entries * index_format.size)
             self.done.checked.cover(file.path, evidence.size, entries=extent.entries)
         columns = {n: a.tolist() for n, a in decode(index_format, raw, file.name.base_offset or 0).items()}

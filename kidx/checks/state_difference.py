@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kidx.checks.compared import Sides
-from kidx.checks.snapshots import check_snapshot
+from kidx.checks.engine.discovery import findings_about
+from kidx.checks.subjects.partitions import SnapshotFile
 from kidx.errors import CannotRead, WrongFormat
 from kidx.evidence import read_file
+from kidx.findings import limited
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs, parse_partition_metadata
 from kidx.formats.producer_snapshot import ProducerSnapshot, parse_snapshot
 from kidx.logdir.tree import DataFile
@@ -62,7 +64,7 @@ def compare_metadata(sides: Sides, name: str, one: DataFile, other: DataFile) ->
 
 def _sound_snapshot(data: bytes) -> ProducerSnapshot:
     snapshot = parse_snapshot(data)
-    for found in check_snapshot("", snapshot, len(data)):
+    for found in limited(findings_about(SnapshotFile("", len(data), snapshot))):
         raise WrongFormat(found.message)
     return snapshot
 

@@ -15,7 +15,7 @@ from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
 
 if TYPE_CHECKING:
-    from kidx.checks.options import Options
+    from kidx.checks.engine.options import Options
     from kidx.findings import Rule
     from kidx.report.findings.render import Checked
 
@@ -61,7 +61,7 @@ def options_of(
 ) -> Options:
     """The options as the checks take them. Raises UsageError for unknown rules and impossible samples."""
     from kidx.checks.catalogue import RULES, codes_of
-    from kidx.checks.options import DEEP, DEFAULT, QUICK, Options, Sample
+    from kidx.checks.engine.options import DEEP, DEFAULT, QUICK, Options, Sample
 
     if quick and deep:
         raise UsageError("--quick reads no log and --deep decodes every record; choose one of them")

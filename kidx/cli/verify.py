@@ -65,8 +65,8 @@ def command(
     something cannot be read, the exit status is 3.
     """
     from kidx.checks.catalogue import RULES
-    from kidx.checks.run import check_all
-    from kidx.checks.targets import targets_of
+    from kidx.checks.engine.run import check_all
+    from kidx.checks.engine.targets import targets_of
     from kidx.report.findings.suggestions import FORMATS, render_suggestions
     from kidx.report.screens.progress import ProgressBar
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kidx.checks.surroundings import is_tiered
-from kidx.checks.targets import Target, targets_of
+from kidx.checks.engine.partition_context import is_tiered
+from kidx.checks.engine.targets import Target, targets_of
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Evidence, list_directory
 from kidx.formats.batches import fault_at

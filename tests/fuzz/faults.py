@@ -58,7 +58,7 @@ READING = {
 WRITING = {
     "append": ("append", "--max-index-size", "4096", "{p}/" + INDEX, "1000000:100000000"),
     "truncate": ("truncate", "--to", "50", "{p}/" + INDEX),
-    "resize": ("resize", "--size", "4096", "{p}/" + INDEX),
+    "resize": ("resize", "--max-index-size", "4096", "{p}/" + INDEX),
     "trim": ("trim", "{p}/" + INDEX),
     "rebuild": ("rebuild", "--in-place", "{p}"),
     "undo": ("undo", "{p}"),
