@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kidx.exit_status import UNREADABLE, USAGE
+
 
 class KidxError(Exception):
     """Raised when a request cannot be carried out; the message is one sentence: what, where, what to do.
 
-    `exit_status` is the status that the command ends with (see kidx/cli/exit_status.py).
+    `exit_status` is the status that the command ends with (kidx.exit_status).
     """
 
-    exit_status = 3
+    exit_status = UNREADABLE
 
 
 class UsageError(KidxError):
-    """Raised when the request itself makes no sense: the base offset is unknown, an option that fits no file."""
+    """Raised when the request itself is wrong: an unknown base offset that is needed, an option that fits no file."""
 
-    exit_status = 2
+    exit_status = USAGE
 
 
 class CannotRead(KidxError):

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from kidx.cli import options, print_table
+from kidx.cli import options
+from kidx.cli.output import print_table
 from kidx.cli.values import Bytes, Number
 from kidx.errors import UsageError
 

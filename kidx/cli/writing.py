@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kidx.cli import exit_status
+from kidx import exit_status
 from kidx.cli.messages import complain
 from kidx.errors import KidxError
 

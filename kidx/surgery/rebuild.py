@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,14 +116,19 @@ def rebuild(
     return Rebuilt(target, log_path, recovered, new, "; ".join(said + state.said), log_changed)
 
 
-def changes_in_place(rebuilt: Rebuilt) -> Iterator[Change]:
-    """The changes that put the new indexes where the segment's are. Raises Refused for a link, or a log in flux."""
+def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[Change]:
+    """The changes that put the new indexes where the segment's are; those whose paths are in `sound` stay as they are.
+
+    A sound index without entries is replaced all the same where the new one has some. Raises Refused for a link, or for
+    a log that is being written.
+    """
     if rebuilt.log_changed:
         raise Refused(f"{rebuilt.log_path}: something wrote it while it was read; its indexes were left as they are")
     stem = os.path.splitext(rebuilt.log_path)[0]
     for kind, data in rebuilt.new.items():
         path = stem + _SUFFIXES[kind]
-        yield Change(path, "rebuild", open_current(path), from_bytes(data, path))
+        before = open_current(path)
+        yield Change(path, "rebuild", before, before if before and before.size and path in sound else from_bytes(data, path))
 
 
 def changes_apart(rebuilt: Rebuilt, output: str) -> Iterator[Change]:

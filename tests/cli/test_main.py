@@ -12,8 +12,9 @@ import click
 import pytest
 
 from kidx import __version__
-from kidx.cli.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
-from kidx.cli.group import COMMANDS, LazyGroup, cli
+from kidx.cli.commands import LazyGroup
+from kidx.cli.group import COMMANDS, cli
+from kidx.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
 from tests.support import FIXTURES, HANG_S, kidx
 
 INDEX = FIXTURES / "kafka-4.3.1/clean/pages14-0/00000000000000000000.index"

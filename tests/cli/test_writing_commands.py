@@ -61,7 +61,7 @@ COMMANDS = [
     ("truncate", INDEX, "--to", "50"),
     ("resize", INDEX, "--max-index-size", "1000"),
     ("trim", "grown.index", "--base-offset", "0"),
-    ("rebuild", INDEX, "--in-place", "--index-interval-bytes", "700"),
+    ("rebuild", INDEX, "--in-place", "--all", "--index-interval-bytes", "700"),
 ]
 
 
@@ -114,7 +114,7 @@ def test_rebuild_goes_on_after_a_file_it_may_not_replace(partition: Path) -> Non
     index = partition / INDEX
     index.unlink()
     index.symlink_to(PLAIN / INDEX)
-    ran = kidx("rebuild", partition, "--in-place", "--index-interval-bytes", 700)
+    ran = kidx("rebuild", partition, "--in-place", "--all", "--index-interval-bytes", 700)
     assert ran.status == 3 and b"a symbolic link" in ran.err
     assert b"00000000000000000190.index: written" in ran.out
     assert index.is_symlink()

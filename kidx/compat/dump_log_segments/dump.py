@@ -16,10 +16,10 @@ from kidx.compat.dump_log_segments.complaints import Complaints
 from kidx.compat.dump_log_segments.indexes import index_lines, shown_slots
 from kidx.errors import KidxError
 from kidx.evidence import STREAM_LIMIT_BYTES, must_exist, open_evidence, read_file
+from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.tables.index_entries import IndexEntries
 from kidx.tables.input_files import InputFile
-from kidx.tables.table import CLEAN, FINDINGS, UNREADABLE
 
 KINDS = tuple(SEGMENT_SUFFIX)
 _KIND_OF_SUFFIX = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
