@@ -128,7 +128,8 @@ def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[C
     for kind, data in rebuilt.new.items():
         path = stem + _SUFFIXES[kind]
         before = open_current(path)
-        yield Change(path, "rebuild", before, before if before and before.size and path in sound else from_bytes(data, path))
+        keep = before is not None and before.size > 0 and path in sound
+        yield Change(path, "rebuild", before, before if keep else from_bytes(data, path))
 
 
 def changes_apart(rebuilt: Rebuilt, output: str) -> Iterator[Change]:
