@@ -6,11 +6,10 @@ stands here and nowhere else: KIP-1333 plans a 12-byte offset index entry withou
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kidx.formats.fields import Field, RecordFormat, columns_of
+from kidx.formats.fields import Field, RecordFormat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -251,12 +250,3 @@ def entries_array(index_format: IndexFormat, buffer: object, base_offset: int = 
     for name in index_format.columns:
         array[name] = columns[name]
     return array
-
-
-def decode_plain(index_format: IndexFormat, data: bytes) -> dict[str, array[int]]:
-    """As `decode`, without numpy: every stored field as an array("q"), shape (entries,).
-
-    Faster than importing numpy up to some ten thousand entries. Offsets stay relative: in a damaged index an absolute
-    one may not fit 64 bits.
-    """
-    return {name: array("q", values) for name, values in columns_of(index_format, data).items()}

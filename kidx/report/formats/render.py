@@ -11,7 +11,7 @@ from kidx.report.formats.array_tables import render_arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 from kidx.text.escaping import plain
 from kidx.text.output import exact_output
-from kidx.text.times import iso_time
+from kidx.text.quantities import iso_time
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
 _ANY_WIDTH = 1 << 16
