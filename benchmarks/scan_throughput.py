@@ -108,7 +108,7 @@ def measure(what: dict[str, Callable[[], object]]) -> dict[str, tuple[float, flo
 
 
 def main(segments: int = 2000, log_kib: int = 256) -> None:
-    from kidx.checks.options import Options
+    from kidx.checks.engine.options import Options
     from kidx.pipeline.inventory import discover
     from kidx.pipeline.session import spark_session
     from kidx.pipeline.sources import register

@@ -61,7 +61,7 @@ def rules_page() -> str:
     rules = [*RULES.values(), *ROCKETMQ_RULES.values()]
     lines = [
         "# Rules\n",
-        MADE_BY.format("kidx/checks/catalogue.py and kidx/rocketmq/catalogue.py"),
+        MADE_BY.format("kidx/checks/rules/ and kidx/rocketmq/catalogue.py"),
         "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule "
         "that goes leaves its number unused.\n",
         "Of one rule in one file at most 1,000 findings are listed; one more finding of the rule then counts the rest "

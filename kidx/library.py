@@ -15,7 +15,7 @@ from kidx.evidence import open_evidence
 from kidx.logdir.names import LOG, base_offset_of, index_format_of, parse_file_name
 
 if TYPE_CHECKING:
-    from kidx.checks.account import Checked
+    from kidx.checks.engine.result import CheckResult
     from kidx.logdir.cluster import Cluster
     from kidx.logdir.log_dir import LogDir
     from kidx.lookup.index import IndexReader
@@ -79,7 +79,7 @@ def verify(
     kind: str | None = None,
     base_offset: int | None = None,
     jobs: int = 1,
-) -> Checked:
+) -> CheckResult:
     """Check files, partitions, log dirs or trees, as `kidx verify` does.
 
     `level` is quick (no log is read), default (every batch's header and CRC) or deep (every record). `rules` are the
@@ -91,9 +91,9 @@ def verify(
     `coverage` goes. Raises UsageError for an unknown rule or an impossible option.
     """
     from kidx.checks.catalogue import codes_of
-    from kidx.checks.options import DEEP, DEFAULT, QUICK, Options, Sample
-    from kidx.checks.run import check_all
-    from kidx.checks.targets import targets_of
+    from kidx.checks.engine.options import DEEP, DEFAULT, QUICK, Options, Sample
+    from kidx.checks.engine.run import check_all
+    from kidx.checks.engine.targets import targets_of
 
     if level not in (QUICK, DEFAULT, DEEP):
         raise UsageError(f"level {level!r}: {QUICK}, {DEFAULT} and {DEEP} are known")

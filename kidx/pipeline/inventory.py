@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from kidx import __version__
-from kidx.checks.options import Options
-from kidx.checks.targets import Target, targets_of
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.targets import Target, targets_of
 from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
 from kidx.logdir.names import parse_file_name, parse_partition_name

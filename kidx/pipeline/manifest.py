@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from kidx.checks.partition import FUTURE_MS
+from kidx.checks.engine.partition import FUTURE_MS
 from kidx.pipeline.inventory import Unit
 from kidx.pipeline.results import RESULT, Row, key_of
 from kidx.pipeline.store import Store

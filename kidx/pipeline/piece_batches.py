@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kidx.checks.options import Options
-from kidx.checks.partition import check_target
-from kidx.checks.targets import Target
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.targets import Target
 from kidx.evidence import Evidence, open_evidence
 from kidx.formats.compression import CODEC_NAMES
 from kidx.logdir.names import INDEX_OF_KIND

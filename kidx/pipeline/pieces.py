@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kidx.checks.surroundings import is_tiered
-from kidx.checks.targets import Target, targets_of
+from kidx.checks.engine.partition_context import is_tiered
+from kidx.checks.engine.targets import Target, targets_of
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Evidence, list_directory
 from kidx.formats.batches import fault_at
@@ -95,7 +95,7 @@ def safe_cuts(segment: Segment, piece_bytes: int) -> list[int]:
         return cuts
     try:
         with index.open() as evidence:
-            extent = extent_of(OFFSET_INDEX, evidence.size, evidence.read)
+            extent = extent_of(OFFSET_INDEX, evidence, search=True)
             entries = decode(OFFSET_INDEX, evidence.read(0, extent.entries * OFFSET_INDEX.size), segment.base_offset)
         positions = entries["position"]
         if not len(positions) or (np.diff(positions) <= 0).any() or (np.diff(entries["offset"]) <= 0).any():

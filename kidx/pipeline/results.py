@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kidx.checks.account import Checked
 from kidx.checks.catalogue import RULES
+from kidx.checks.engine.result import CheckResult
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.pipeline.consumer_groups import Commit, Contents
 from kidx.pipeline.replicas import BucketSum
@@ -68,7 +68,7 @@ Row = dict[str, Any]
 def to_row(
     key: str,
     mark: str,
-    checked: Checked,
+    checked: CheckResult,
     segments: Iterable[SegmentFacts] = (),
     buckets: Iterable[BucketSum] = (),
     contents: Contents | None = None,
@@ -101,14 +101,14 @@ def key_of(row: Mapping[str, Any]) -> str:
     return from_arrow_text(row["key"])
 
 
-def checked_of(row: Mapping[str, Any]) -> Checked:
+def checked_of(row: Mapping[str, Any]) -> CheckResult:
     """The check's result in a row."""
     coverage = Coverage(
         **{name: row[name] for name in _COUNTS},
         skipped=[Skipped(from_arrow_text(s["what"]), from_arrow_text(s["why"])) for s in row["skipped"]],
     )
     findings = [_finding(f) for f in row["findings"]]
-    return Checked(findings, coverage, [from_arrow_text(sentence) for sentence in row["unread"]])
+    return CheckResult(findings, coverage, [from_arrow_text(sentence) for sentence in row["unread"]])
 
 
 def segments_of(row: Mapping[str, Any]) -> list[SegmentFacts]:

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kidx.checks.account import Checked
-from kidx.checks.options import Options
-from kidx.checks.run import add, finish, unreadable
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.result import CheckResult
+from kidx.checks.engine.run import add, finish, unreadable
 from kidx.pipeline.compaction import judge_compaction
 from kidx.pipeline.consumer_groups import stranded_groups
 from kidx.pipeline.fleet import Fleet, fleet_of
@@ -45,7 +45,7 @@ class Settings:
 class Scanned:
     """The result of a scan: findings and coverage as of `kidx verify`, the fleet's tables, and how much was read."""
 
-    checked: Checked
+    checked: CheckResult
     fleet: Fleet
     inventory: Inventory
     units_read: int
@@ -123,9 +123,9 @@ def _run(
         yield rows
 
 
-def _merged(inventory: Inventory, rows: Mapping[str, Row], options: Options) -> Checked:
+def _merged(inventory: Inventory, rows: Mapping[str, Row], options: Options) -> CheckResult:
     """All results as one, ordered as by `kidx verify`."""
-    whole = Checked()
+    whole = CheckResult()
     for sentence in inventory.unlisted:
         add(whole, unreadable(sentence))
     for unit in inventory.units:

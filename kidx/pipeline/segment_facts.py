@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.checks.surroundings import is_tiered
+from kidx.checks.engine.partition_context import is_tiered
 from kidx.errors import KidxError
 from kidx.formats.indexes import IndexFormat
 from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, TIME

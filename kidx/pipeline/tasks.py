@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from kidx.checks.account import Checked
-from kidx.checks.options import Options
-from kidx.checks.partition import check_target
-from kidx.checks.run import unreadable
-from kidx.checks.targets import Target
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.result import CheckResult
+from kidx.checks.engine.run import unreadable
+from kidx.checks.engine.targets import Target
 from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
 from kidx.logdir.tree import Partition
@@ -110,6 +110,6 @@ def _as_given(value: Any, paths: list[tuple[str, str]]) -> Any:
     return value
 
 
-def not_checked(directory: str, why: str) -> Checked:
+def not_checked(directory: str, why: str) -> CheckResult:
     """The result of a unit that could not be checked at all."""
     return unreadable(f"{directory}: nothing in it was checked: {why}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kidx.checks.options import Options
+from kidx.checks.engine.options import Options
 from kidx.errors import CannotRead
 from kidx.pipeline.inventory import Unit, pack
 from kidx.pipeline.results import RESULT, Row, to_row

@@ -15,7 +15,6 @@ from kidx.formats.batches import (
     TRANSACTIONAL_BIT,
     Batch,
 )
-from kidx.formats.fields import columns_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,20 +84,6 @@ class Window:
         """One row."""
         fields = BATCH_HEADER.struct.unpack_from(self.headers, row * BATCH_HEADER.size)
         return Batch(int(self._positions[row]), *fields)
-
-    @property
-    def plain(self) -> bool:
-        """Whether the window has no arrays, as windows of large batches."""
-        return isinstance(self._positions, list)
-
-    def plain_columns(self, *names: str) -> dict[str, Sequence[int]]:
-        """These fields of BATCH_HEADER, without numpy: for windows of few, large batches."""
-        return dict(columns_of(BATCH_HEADER, self.headers, names))
-
-    @property
-    def plain_positions(self) -> list[int]:
-        """First byte of each batch, in a plain window."""
-        return list(self._positions)
 
     def column(self, name: str) -> Ints:
         """A field of BATCH_HEADER (base_offset, max_timestamp, producer_id, crc, ...), int64."""

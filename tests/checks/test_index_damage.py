@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.checks.index_alone import check_index, index_extent
-from kidx.checks.index_facts import IndexFacts
-from kidx.checks.order import out_of_order
-from kidx.checks.transaction_index import check_transaction_index, transaction_extent
+from kidx.checks.subjects.indexes import IndexFacts
+from kidx.checks.subjects.order import out_of_order
 from kidx.evidence import from_bytes
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.findings import limited
+from kidx.formats.indexes import INDEX_FORMATS, OFFSET_INDEX, IndexFormat
 from tests import damage
-from tests.checks.conftest import check, grave
+from tests.checks.conftest import check, grave, index_findings
 
 Copy = Callable[[str], Path]
 SLOT = 3  # the entry that verbs damage
@@ -149,8 +148,7 @@ def test_every_entry_is_looked_at_also_at_the_borders_of_chunks(slot: int) -> No
 
 
 def alone(data: bytes) -> list[object]:
-    evidence = from_bytes(data)
-    return list(check_index(evidence, OFFSET_INDEX, IndexFacts(0), index_extent(evidence, OFFSET_INDEX)))
+    return list(index_findings(from_bytes(data), OFFSET_INDEX, IndexFacts(0)))
 
 
 @given(st.lists(st.integers(-3, 12), max_size=12), st.booleans())
@@ -166,15 +164,11 @@ def test_what_is_out_of_order_is_named_and_the_rest_is_not_blamed_for_nothing(va
     assert all(b in falls or b - 1 in falls for b in broken)
 
 
-@given(st.binary(max_size=400), st.integers(0, 2**63 - 1), st.sampled_from([OFFSET_INDEX, TIME_INDEX, None]))
-def test_random_bytes_never_crash_and_findings_stay_inside_the_file(data: bytes, base: int, form: object) -> None:
+@given(st.binary(max_size=400), st.integers(0, 2**63 - 1), st.sampled_from(INDEX_FORMATS))
+def test_random_bytes_never_crash_and_findings_stay_inside_the_file(data: bytes, base: int, form: IndexFormat) -> None:
     evidence = from_bytes(data)
     facts = IndexFacts(base, base + 1000)
-    if form is None:
-        found = list(check_transaction_index(evidence, facts, transaction_extent(evidence)))
-    else:
-        found = list(check_index(evidence, form, facts, index_extent(evidence, form)))  # type: ignore[arg-type]
-    for one in found:
+    for one in limited(index_findings(evidence, form, facts)):
         assert one.byte_start is None or 0 <= one.byte_start <= one.byte_end <= len(data)  # type: ignore[operator]
 
 

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from kidx.checks.options import DEEP, DEFAULT, QUICK
-from kidx.checks.siblings import check_siblings
+from kidx.checks.engine.discovery import findings_about
+from kidx.checks.engine.options import DEEP, DEFAULT, QUICK
+from kidx.checks.subjects.partitions import Listing
 from kidx.evidence import Evidence, open_evidence
 from kidx.findings import NOTE
 from kidx.formats.batches import Batch
@@ -363,7 +364,7 @@ def test_a_snapshot_past_the_end_tells_that_the_log_was_cut(copy: Copy) -> None:
 
 def test_a_marker_written_while_a_live_directory_is_read(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index is read first: a marker that the log has got since has its entry by now."""
-    import kidx.checks.segment as segment
+    import kidx.checks.engine.segment as segment
 
     partition = copy("clean/txn-0")
     index = partition / f"{NAME}.txnindex"
@@ -396,8 +397,8 @@ def test_segments_made_and_deleted_while_a_live_directory_is_listed(tmp_path: Pa
     for name in (*names[2:], f"{200:020d}.index"):
         (tmp_path / name).touch()
     partition = Partition(str(tmp_path), [SimpleNamespace(name=name) for name in names])
-    assert list(check_siblings(partition, live=True)) == []
-    assert rules(list(check_siblings(partition, live=False))) == {"KX501", "KX502"}
+    assert list(findings_about(Listing(partition, live=True))) == []
+    assert rules(list(findings_about(Listing(partition, live=False)))) == {"KX501", "KX502"}
 
 
 @pytest.mark.parametrize("level", [DEFAULT, DEEP])

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from kidx.checks.outside_transactions import outside_earlier_transactions
-from kidx.checks.sequences import Ended, Written
-from kidx.checks.stretch import TransactionEvent
-from kidx.findings import ERROR, Finding
+from kidx.checks.engine.discovery import findings_about
+from kidx.checks.subjects.partitions import SegmentTransactions
+from kidx.checks.subjects.producers import Ended, Written
+from kidx.checks.subjects.transactions import TransactionEvent
+from kidx.findings import ERROR, Finding, limited
 from kidx.formats.batches import TRANSACTIONAL_BIT
 from kidx.formats.control import COMMIT
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
@@ -50,9 +51,9 @@ def test_a_snapshot_that_opens_a_transaction(copy: Copy) -> None:
     assert [(f.file, f.byte_start) for f in outside(partition)] == [(str(last), wrote.position)]
 
 
-def test_a_transaction_of_an_earlier_stretch() -> None:
+def test_a_transaction_of_an_earlier_range() -> None:
     there = Written(7, 0, 5, 1, 300, 0, 2222)
-    stretches = [SimpleNamespace(first={7: (there, None)}), SimpleNamespace(first={7: (there, Ended(290, 0, 0, None))})]
+    ranges = [SimpleNamespace(first={7: (there, None)}), SimpleNamespace(first={7: (there, Ended(290, 0, 0, None))})]
     began, ended = TransactionEvent(10, 7, 100, None, None), TransactionEvent(20, 7, 200, COMMIT, 0)
     itself = TransactionEvent(2222, 7, 300, None, None)
     for events, before, found in (
@@ -63,7 +64,8 @@ def test_a_transaction_of_an_earlier_stretch() -> None:
         ([], {7: 50}, [50]),
         ([], {8: 50}, []),
     ):
-        told = list(outside_earlier_transactions("x.log", stretches, events, before))
+        transactions = SegmentTransactions("x.log", None, [], [], ranges, events, before, False)  # type: ignore[arg-type]
+        told = limited(findings_about(transactions))
         assert [int(f.message.rpartition(" ")[2]) for f in told] == found
 
 

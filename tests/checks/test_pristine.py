@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.options import DEEP, QUICK, Options
-from kidx.checks.run import check_all
-from kidx.checks.targets import targets_of
+from kidx.checks.engine.options import DEEP, QUICK, Options
+from kidx.checks.engine.run import check_all
+from kidx.checks.engine.targets import targets_of
 from kidx.evidence import open_evidence
 from kidx.segments.walk import walk
 from tests import damage

@@ -17,9 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kidx.checks.options import QUICK
-from kidx.checks.producer_history import ProducerHistory
-from kidx.checks.producers import NamedProducers, Producers
+from kidx.checks.engine.discovery import findings_about
+from kidx.checks.engine.options import QUICK
+from kidx.checks.engine.producer_history import ProducerHistory
+from kidx.checks.subjects.partitions import CheckedSegments
+from kidx.checks.subjects.producers import NamedProducers, Producers
 from kidx.findings import NOTE, WARNING
 from kidx.formats.batches import HEADER_BYTES
 from kidx.formats.producer_snapshot import ProducerState, parse_snapshot, snapshot_bytes
@@ -39,7 +41,6 @@ SNAPSHOTS = [
     if parse_snapshot(path.read_bytes()).producers
 ]
 SEQUENCES = 1 << 31
-COLUMNS = ("producer_id", "producer_epoch", "base_sequence", "last_offset_delta", "base_offset", "max_timestamp")
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS)
@@ -281,49 +282,52 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS, st.integers(0, 29), st.integers(0, 40))
-def test_batches_one_by_one_and_as_arrays_tell_the_same(rows: list[Any], cut: int, snapshot: int) -> None:
-    """Whatever they say, in one window or two."""
-    offset, headers, states = 0, [], []
+def headers_of(rows: list[Any]) -> tuple[list[bytes], int]:
+    """The headers of batches by (producer, epoch, sequence, records), and the offset after the last one."""
+    offset, headers = 0, []
     for producer, epoch, sequence, count in rows:
         one = batch([record(i) for i in range(count)], base_offset=offset, producer=(producer, epoch, sequence))
         headers.append(one[:HEADER_BYTES])
         offset += count
-    for arrays in (True, False):
+    return headers, offset
+
+
+def take(producers: Producers, headers: list[bytes], low: int, high: int) -> None:
+    """Let the batches from `low` to before `high` go by as one window."""
+    if low < high:
+        window = Window(low, high, list(range(low, high)), b"".join(headers[low:high]), [], None)
+        producers.take(window, window.column("magic") == 2, [])
+
+
+@given(ROWS, st.integers(0, 29), st.integers(0, 40))
+def test_batches_one_by_one_and_together_show_the_same(rows: list[Any], cut: int, snapshot: int) -> None:
+    """Whatever they say, in one window or two."""
+    headers, _ = headers_of(rows)
+    middle, end, states = min(cut, len(rows)), len(rows), []
+    for borders in ([0, middle, end], range(end + 1)):
         seen = Producers([NamedProducers(snapshot, frozenset([0, 2]))])
-        for low, high in ((0, min(cut, len(rows))), (min(cut, len(rows)), len(rows))):
-            if low < high:
-                window = Window(low, high, list(range(low, high)), b"".join(headers[low:high]), [], None)
-                if arrays:
-                    seen.take(window, window.column("magic") == 2, [])
-                else:
-                    seen.take_plain(window.plain_columns(*COLUMNS), window.plain_positions)
+        for low, high in itertools.pairwise(borders):
+            take(seen, headers, low, high)
         states.append((seen.data, seen.first, sorted(seen.breaks), seen.at))
     assert states[0] == states[1]
 
 
 @given(ROWS, st.lists(st.integers(0, 29), max_size=3), st.integers(0, 40))
-def test_stretches_side_by_side_tell_what_one_does(rows: list[Any], cuts: list[int], snapshot: int) -> None:
-    offset, batches_seen = 0, []
-    for position, (producer, epoch, sequence, count) in enumerate(rows):
-        batches_seen.append((producer, epoch, sequence, count - 1, offset, 1_700_000_000_000, position))
-        offset += count
+def test_ranges_side_by_side_show_what_one_does(rows: list[Any], cuts: list[int], snapshot: int) -> None:
+    headers, end = headers_of(rows)
     named = [NamedProducers(snapshot, frozenset([0, 2]))]
-    told = []
+    shown = []
     for borders in ([], sorted(cuts)):
-        stretches = []
+        ranges = []
         for low, high in itertools.pairwise([0, *(min(b, len(rows)) for b in borders), len(rows)]):
-            stretches.append(Producers(named))
-            if low < high:
-                columns = zip(*batches_seen[low:high], strict=True)
-                *fields, positions = map(list, columns)
-                stretches[-1].take_plain(dict(zip(COLUMNS, fields, strict=True)), positions)
-        log = SimpleNamespace(producers=stretches, tells_transactions=True, gaps=[], last_offset=offset - 1)
+            ranges.append(Producers(named))
+            take(ranges[-1], headers, low, high)
+        log = SimpleNamespace(producers=ranges, as_written=True, gaps=[], last_offset=end - 1)
         history = ProducerHistory(named, frozenset([0, 2]))
         history.take("x", 0, log, compacted=False)  # type: ignore[arg-type]
-        findings = sorted(history.broken_sequences(), key=lambda f: f.byte_start or 0)
-        told.append((findings, history.known))
-    assert told[0] == told[1]
+        findings = findings_about(CheckedSegments([], compacted=False, sequence_breaks=history.breaks))
+        shown.append((sorted(findings, key=lambda f: f.byte_start or 0), history.known))  # type: ignore[union-attr]
+    assert shown[0] == shown[1]
 
 
 def test_a_snapshot_at_the_beginning_of_a_trimmed_log_is_held_against_what_follows(copy: Copy) -> None:

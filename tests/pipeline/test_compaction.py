@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kidx.checks.options import Options
+from kidx.checks.engine.options import Options
 from kidx.cleaner.map_sizing import need_of, smallest_buffer
 from kidx.cleaner.plan import CleanerOptions, Plan
 from kidx.logdir.tree import Partition

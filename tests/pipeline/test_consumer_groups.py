@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.account import Checked
+from kidx.checks.engine.result import CheckResult
 from kidx.logdir.tree import Partition
 from kidx.pipeline.consumer_groups import Commit, Contents, contents_of, stranded_groups
 from kidx.pipeline.inventory import Place
@@ -42,7 +42,7 @@ def test_what_a_directory_tells(tmp_path: Path) -> None:
 
 def test_a_directorys_contents_survive_arrow(tmp_path: Path) -> None:
     told = contents_of(Partition(str(fleet(tmp_path) / f"{TOPIC}-0")))
-    (row,) = to_batch([to_row("k", "m", Checked(), contents=told)]).to_pylist()
+    (row,) = to_batch([to_row("k", "m", CheckResult(), contents=told)]).to_pylist()
     assert contents_in(row) == told
 
 

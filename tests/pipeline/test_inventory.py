@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.checks.options import Options
+from kidx.checks.engine.options import Options
 from kidx.pipeline.inventory import Place, discover, pack, place_of
 from tests.pipeline.support import SET, writable
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.options import Options
+from kidx.checks.engine.options import Options
 from kidx.errors import Refused
 from kidx.pipeline.inventory import discover
 from kidx.pipeline.manifest import Manifest

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kidx.checks.options import Options
-from kidx.checks.partition import check_target
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.partition import check_target
 from kidx.logdir.tree import Partition
 from kidx.pipeline import scan as scanning
 from kidx.pipeline import waves

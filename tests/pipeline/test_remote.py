@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.options import Options
-from kidx.checks.partition import check_target
-from kidx.checks.targets import targets_of
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.targets import targets_of
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, file_size, is_directory, list_directory, open_evidence
 from kidx.logdir.tree import expand

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kidx.checks.account import Checked
-from kidx.checks.options import Options
-from kidx.checks.partition import check_target
-from kidx.checks.targets import Target
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.result import CheckResult
+from kidx.checks.engine.targets import Target
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.logdir.tree import Partition
 from kidx.pipeline.inventory import discover
@@ -38,7 +38,7 @@ def test_any_path_survives(text: str) -> None:
 
 def test_a_result_survives_arrow() -> None:
     odd = Finding("KX105", "error", "a/\udcff.index", 8, 16, 1, "> 4", {"x": [1, None]}, "entry 1 of \udcff", "")
-    found = Checked([odd], Coverage(2, 3, 4, 5, 6, [Skipped("a", "b")], 1), ["cannot \udcff"])
+    found = CheckResult([odd], Coverage(2, 3, 4, 5, 6, [Skipped("a", "b")], 1), ["cannot \udcff"])
     facts = list(segment_facts(Partition(str(SET / "fleet" / "broker-1" / "orders-0"))))
     sums = [BucketSum(0, 3, 2**64 - 1, 0, 9)]
     (row,) = to_batch([to_row("k\udcff", "m", found, facts, sums)]).to_pylist()
@@ -70,7 +70,7 @@ def test_a_task_gives_what_the_check_gives_with_paths_as_given(tmp_path: Path, m
 def test_a_bug_in_a_check_is_one_unit_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     import kidx.pipeline.tasks as tasks
 
-    def broken(target: Target, options: Options) -> Checked:
+    def broken(target: Target, options: Options) -> CheckResult:
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(tasks, "check_target", broken)

@@ -1,0 +1,216 @@
+"""Check one directory: the function that `kidx verify` calls for each directory and the Spark scan in each task.
+
+It gives findings and what it covered; it prints nothing and decides no exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cached_property
+
+from kidx.checks.engine.discovery import findings_about
+from kidx.checks.engine.history import check_history
+from kidx.checks.engine.index_file import check_lone_index
+from kidx.checks.engine.options import DEEP, Options
+from kidx.checks.engine.partition_context import PartitionContext
+from kidx.checks.engine.producer_history import ProducerHistory
+from kidx.checks.engine.result import CheckResult
+from kidx.checks.engine.segment import check_segment
+from kidx.checks.engine.small_files import SMALL_KINDS, SmallFiles
+from kidx.checks.engine.targets import Target
+from kidx.checks.subjects.logs import LogFacts
+from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing
+from kidx.errors import CannotRead, KidxError, UsageError
+from kidx.evidence import list_directory, must_exist, read_file
+from kidx.findings import limited
+from kidx.formats.checkpoints import parse_offset_checkpoint
+from kidx.logdir.names import (
+    INDEX_OF_KIND,
+    LOG,
+    METADATA_SNAPSHOT,
+    PRODUCER_SNAPSHOT,
+    FileName,
+    PartitionName,
+    base_offset_of,
+    parse_file_name,
+)
+from kidx.logdir.tree import DataFile, Partition, Segment
+
+FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
+_COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+_MARKS = ("clean_shutdown_mark", "lock")  # nothing is in them to check
+
+
+def check_target(target: Target, options: Options) -> CheckResult:
+    """Check what a path argument meant. Nothing a file holds raises; what cannot be read is in `unread`."""
+    try:
+        partition = Partition(target.directory, list_directory(target.directory or "."))
+    except CannotRead as e:
+        if target.names is None:
+            done = CheckResult()
+            done.cannot(target.directory, str(e))
+            return done
+        partition = Partition(target.directory, [])  # its files may be readable all the same
+    return check_partition(partition, options, target.names)
+
+
+def check_partition(partition: Partition, options: Options, names: dict[str, str] | None = None) -> CheckResult:
+    """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
+    done = _only(partition, options, names) if names is not None else _PartitionCheck(partition, options).everything()
+    done.findings = [f for f in done.findings if options.wants(f)]
+    return done
+
+
+def _only(partition: Partition, options: Options, names: dict[str, str]) -> CheckResult:
+    """Check some files of a directory: their segments are checked, and what was found in these files is kept."""
+    done = CheckResult()
+    known = {os.path.basename(file.path): file for file in partition.files}
+    for name, path in names.items():
+        file = known.get(name)
+        if file is None:
+            parsed = parse_file_name(name) or (FileName(options.kind, None, "") if options.kind else None)
+            if parsed is None:
+                done.cannot(path, _unknown(path))
+                continue
+            file = DataFile(path, parsed)
+        part = _PartitionCheck(partition, options, path).one(DataFile(path, file.name))
+        part.findings = [f for f in part.findings if f.file == path]
+        done.add(part)
+    return done
+
+
+class _PartitionCheck:
+    """The checks of one directory: first the files that others are held against, then segment after segment."""
+
+    def __init__(self, partition: Partition, options: Options, only: str | None = None) -> None:
+        self.partition, self.options = partition, options
+        self.context = PartitionContext(partition)
+        self.done = CheckResult(only=only)
+        self.small_files = SmallFiles(options, self.done)
+        self.segments: list[CheckedSegment] = []
+        self.compacted = self._has_a_cleaner()  # or a log turns out to have been compacted: missing offsets are no loss
+
+    def everything(self) -> CheckResult:
+        """Check every file."""
+        if not self.partition.files:
+            store = os.path.isdir(os.path.join(self.partition.directory, "commitlog"))
+            hint = "; RocketMQ's are: kidx rocketmq verify" if store else ""
+            self.done.skip(self.partition.directory, f"none of Kafka's data files is in it{hint}")
+        for file in self.partition.files:
+            if file.kind in SMALL_KINDS:
+                self.small_files.check(file)
+            elif file.name.base_offset is None and file.kind not in _MARKS:
+                self._loose(file)
+        for segment in self.partition.all_segments:
+            if any(kind in segment.files for kind in (*INDEX_OF_KIND, LOG, METADATA_SNAPSHOT)):
+                self._segment(segment)
+        self._between_segments()
+        self.done.findings += check_history(
+            self._living(),
+            self.small_files.snapshots,
+            self._producers,
+            compacted=self.compacted,
+            live=self.options.live,
+        )
+        self.done.findings += limited(findings_about(Listing(self.partition, self.options.live)))
+        return self.done
+
+    def one(self, file: DataFile) -> CheckResult:
+        """Check one file, with the others of its segment."""
+        if file.kind in SMALL_KINDS:
+            self.small_files.check(file)
+            if file.kind in (PRODUCER_SNAPSHOT, "leader_epochs"):
+                self.done.skip(file.path, "asked for alone, so it was not held against the log; name its directory")
+        elif file.kind in _MARKS:
+            self.done.skip(file.path, "it is a mark; nothing is in it to check")
+        elif file.name.base_offset is None:
+            self._loose(file)
+        else:
+            key = (file.name.base_offset, file.name.state, file.name.tag)
+            siblings = (s for s in self.partition.all_segments if (s.base_offset, s.state, s.tag) == key)
+            segment = next(siblings, None) or Segment(self.partition.directory, *key)
+            segment.files[file.kind] = file
+            self._segment(segment)
+            self._between_segments()
+        return self.done
+
+    def _loose(self, file: DataFile) -> None:
+        """A file of a segment whose name holds no base offset."""
+        base = 0 if file.kind == METADATA_SNAPSHOT else self.options.base_offset
+        if base is None:
+            self.done.cannot(file.path, _without_base(file.path))
+        elif file.kind in INDEX_OF_KIND:
+            check_lone_index(file, self.context.index_facts(file, self.options), self.options, self.done)
+        else:
+            segment = Segment(self.partition.directory, base, file.name.state)
+            segment.files[file.kind] = file
+            self._segment(segment)
+
+    def _segment(self, segment: Segment) -> None:
+        file = segment.file(LOG)
+        next_base = None if file is None or segment.state else self.context.next_base_offset(segment.base_offset)
+        # What a KRaft snapshot holds was written anew, in the epoch of its making.
+        epochs = self.small_files.epochs if file is not None and not segment.state else []
+        facts = LogFacts(
+            base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
+            next_base_offset=next_base,
+            epochs=tuple(zip(*epochs, strict=True)) if epochs else (),
+            wanted=self.small_files.last_offsets(segment.base_offset, next_base),
+            snapshots=self.small_files.named_producers(segment.base_offset, next_base),
+            producers=self.small_files.producer_ids,
+            future_ms=int(time.time() * 1000) + FUTURE_MS,
+            deep=self.options.level == DEEP,
+        )
+        checked = check_segment(segment, self.context, self.options, facts, self.done)
+        self.segments.append(checked)
+        if checked.log is not None:
+            self.compacted |= checked.log.compacted
+        if file is not None and not segment.state:
+            self._producers.take(file.path, segment.base_offset, checked.log, compacted=self.compacted)
+
+    @cached_property
+    def _producers(self) -> ProducerHistory:
+        return ProducerHistory(self.small_files.named_producers(), self.small_files.producer_ids)
+
+    def _has_a_cleaner(self) -> bool:
+        """Whether it is known without looking into the logs that a cleaner has been at work here."""
+        name = self.partition.name
+        return name is not None and (name.topic in _COMPACTED_TOPICS or self._cleaner_knows(name))
+
+    def _cleaner_knows(self, name: PartitionName) -> bool:
+        try:
+            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"))
+        except KidxError:
+            return False
+        return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])
+
+    def _living(self) -> list[CheckedSegment]:
+        return [s for s in self.segments if s.is_living]
+
+    def _between_segments(self) -> None:
+        segments = CheckedSegments(self.segments, self.compacted, self._producers.breaks)
+        self.done.findings += limited(findings_about(segments))
+
+
+def _unknown(path: str) -> str:
+    """Why a file that was asked for by name is not checked."""
+    return _if_there(path) or f"{path}: none of Kafka's data files by its name, so not checked; --kind says what it is"
+
+
+def _without_base(path: str) -> str:
+    """Why a file with a kind is not checked."""
+    try:
+        base_offset_of(path)
+    except UsageError as e:
+        return _if_there(path) or str(e)
+    raise AssertionError(f"{path} has a base offset")
+
+
+def _if_there(path: str) -> str:
+    """What is wrong with a path whatever its name, or an empty text."""
+    try:
+        must_exist(path)
+    except CannotRead as e:
+        return str(e)
+    return ""

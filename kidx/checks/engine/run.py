@@ -1,0 +1,71 @@
+"""A whole run: every target checked, by forks where there are several, findings in order, in one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from kidx.checks.catalogue import RULES, left_out
+from kidx.checks.engine.options import Options
+from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.result import CheckResult
+from kidx.checks.engine.targets import Target
+from kidx.errors import CannotRead
+from kidx.execution import run_forked
+from kidx.findings import Finding
+
+_TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
+
+
+def check_all(
+    targets: Iterable[Target | CannotRead],
+    options: Options,
+    progress: Callable[[int, int], None] | None = None,
+) -> CheckResult:
+    """Check every target; findings come sorted by file, position and rule, whatever process found them.
+
+    Many targets are shared out among `options.jobs` processes; a few are checked in turn, with that many processes for
+    each large log. `progress` gets how many of how many targets are done.
+    """
+    whole = CheckResult()
+    asked: list[Target] = []
+    for target in targets:
+        if isinstance(target, Target):
+            asked.append(target)
+        else:
+            add(whole, unreadable(str(target)))
+    shared_out = len(asked) >= _TARGETS_A_JOB * options.jobs
+    jobs = options.jobs if shared_out else 1
+    each = options._replace(jobs=1) if shared_out else options
+    for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
+        add(whole, checked)
+        if progress:
+            progress(done, len(asked))
+    finish(whole, options)
+    return whole
+
+
+def add(whole: CheckResult, part: CheckResult) -> None:
+    """Add what a part found and covered to the whole."""
+    # A fork's findings come with copies of the rule's text; the catalogue's own serves all of them.
+    part.findings = [f._replace(broker=RULES[f.rule].broker) for f in part.findings]
+    whole.add(part)
+
+
+def unreadable(sentence: str) -> CheckResult:
+    """What could not even be listed, as a result."""
+    checked = CheckResult()
+    checked.cannot("", sentence)
+    return checked
+
+
+def finish(whole: CheckResult, options: Options) -> None:
+    """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
+    whole.coverage.skipped += left_out(options.rules)
+    whole.findings.sort(key=_order)
+    whole.unread.sort()
+    whole.coverage.skipped.sort()
+
+
+def _order(finding: Finding) -> tuple[str, int, str]:
+    return finding.file, -1 if finding.byte_start is None else finding.byte_start, finding.rule

@@ -1,0 +1,116 @@
+"""Bytes of a log that are no batch: in its middle and at its end."""
+
+from __future__ import annotations
+
+from kidx.checks.rule import check
+from kidx.checks.subjects.logs import LogBreak
+from kidx.checks.texts import FETCH_ANEW
+from kidx.findings import ERROR, NOTE, Finding, Rule
+from kidx.segments.walk import PREALLOCATED, TORN
+
+TORN_BATCH = Rule(
+    code="KX302",
+    name="torn-batch",
+    severity=ERROR,
+    title="The log ends inside a batch",
+    broker=(
+        "After an unclean stop, recovery of a segment past the recovery point truncates the log at this batch. A "
+        "segment below it, or after a clean stop, is loaded as it is: reads of the last batch fail."
+    ),
+    story=(
+        "The last append was not written out: power loss, a full disk, or a copy that did not finish. In the active "
+        "segment of a running broker it is an append under way (--live knows that). What is missing was acknowledged "
+        "only if other replicas have it."
+    ),
+    repair="let the broker recover the segment, or fetch it from a replica",
+)
+
+BROKEN_BATCH = Rule(
+    code="KX303",
+    name="broken-batch",
+    severity=ERROR,
+    title="In the middle of the log, no batch can be read; further on they go on",
+    broker=(
+        "Every version reads from batch to batch by their lengths, so a fetch at or after this place fails "
+        "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and the sound "
+        "batches behind go too; only a magic byte above 2 it takes for 2, and keeps what no consumer can read."
+    ),
+    story=(
+        "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch "
+        "whose CRC holds, so that what lies behind is known: compare with a replica (`kidx diff`) before a broker's "
+        "recovery cuts it off."
+    ),
+    repair=FETCH_ANEW,
+)
+
+TRAILING_GARBAGE = Rule(
+    code="KX304",
+    name="trailing-garbage",
+    severity=ERROR,
+    title="After the last batch come bytes that are no batch",
+    broker=(
+        "Reading stops there: the log end is taken from what can be read, new batches are appended after the "
+        "garbage, and cannot be reached. Recovery after an unclean stop truncates the garbage away."
+    ),
+    story=(
+        "Something else was written to the file, or a file system gave it another file's blocks after a crash. "
+        "Batches before it are sound."
+    ),
+    repair="let the broker recover the segment, or fetch it from a replica",
+)
+
+LOG_ZERO_TAIL = Rule(
+    code="KX312",
+    name="log-zero-tail",
+    severity=NOTE,
+    title="The log ends in preallocated zeros",
+    broker=(
+        "With log.preallocate a new segment is zero-filled to its full size and cut to its batches when it rolls or "
+        "the log closes. After an unclean stop recovery truncates the zeros."
+    ),
+    story=(
+        "The zeros are no data. In the active segment, and after an unclean stop, they belong there; elsewhere "
+        "nobody will cut them, or a file system lost blocks at the end of the file."
+    ),
+)
+
+
+@check(LogBreak, BROKEN_BATCH)
+def broken_batch(place: LogBreak) -> list[Finding] | None:
+    """Bytes before another batch whose CRC holds."""
+    if place.at_end:
+        return None
+    said = f"no batch can be read at byte {place.start} ({place.why}); the next sound one starts at byte {place.end}"
+    span = place.start, place.end
+    return [BROKEN_BATCH.finding(place.path, said, span=span, found=place.end - place.start)]
+
+
+def _at_end(rule: Rule, place: LogBreak, said: str, severity: str | None = None) -> list[Finding]:
+    rest = place.end - place.start
+    sentence = f"its last {rest:,} bytes are {said}"
+    return [rule.finding(place.path, sentence, span=(place.start, place.end), found=rest, severity=severity)]
+
+
+@check(LogBreak, TORN_BATCH)
+def torn_batch(place: LogBreak) -> list[Finding] | None:
+    """A batch that the end of the file cuts; not an append under way."""
+    if not place.at_end or place.kind != TORN or place.being_written:
+        return None
+    return _at_end(TORN_BATCH, place, f"no batch: {place.why}")
+
+
+@check(LogBreak, TRAILING_GARBAGE)
+def trailing_garbage(place: LogBreak) -> list[Finding] | None:
+    """Other bytes at the end."""
+    if not place.at_end or place.kind in (TORN, PREALLOCATED):
+        return None
+    return _at_end(TRAILING_GARBAGE, place, f"no batch: {place.why}")
+
+
+@check(LogBreak, LOG_ZERO_TAIL)
+def log_zero_tail(place: LogBreak) -> list[Finding] | None:
+    """Zeros at the end."""
+    if not place.at_end or place.kind != PREALLOCATED:
+        return None
+    severity, why = place.facts.zero_tail()
+    return _at_end(LOG_ZERO_TAIL, place, f"zeros: {why}", severity)

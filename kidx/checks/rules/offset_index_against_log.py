@@ -1,0 +1,176 @@
+"""An offset index's entries against the batches that they point at."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from kidx.checks.rule import Found, check
+from kidx.checks.subjects.logs import Batches, CheckedLog
+from kidx.checks.texts import CONFIRM_BY_REBUILD, LOADS_IT, REBUILD, TIERED
+from kidx.findings import ERROR, NOTE, Finding, FindingLimiter, Rule
+from kidx.segments.walk import walk
+
+POSITION_PAST_END = Rule(
+    code="KX201",
+    name="position-past-end",
+    severity=ERROR,
+    title="An entry points past the end of the log",
+    broker=(
+        LOADS_IT
+        + "a look-up that ends on this entry finds nothing to read, and a fetch of an offset that is there answers as "
+        "if it were not. DumpLogSegments throws on such an entry and skips the files after it." + TIERED
+    ),
+    story=(
+        "The log was cut, by a recovery, a copy that did not finish or by hand, and its index was not; or the index "
+        "belongs to another log. A broker appends to the log first and to the index after it. " + CONFIRM_BY_REBUILD
+    ),
+    repair=REBUILD,
+)
+
+OFFSET_INDEX_POSITION_NOT_A_BATCH = Rule(
+    code="KX203",
+    name="offset-index-position-not-a-batch",
+    severity=ERROR,
+    title="An offset index entry points into the middle of a batch",
+    broker=(
+        LOADS_IT
+        + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, an offset "
+        "out of nowhere, or a consumer that makes no progress." + TIERED
+    ),
+    story=(
+        "Every position in an offset index is a batch's first byte. A neighbouring byte or another batch's inside "
+        "means that the entry was overwritten, or that the log and the index are of different generations (a log "
+        "replaced by a replica's, whose batches lie elsewhere, beside the old index). " + CONFIRM_BY_REBUILD
+    ),
+    repair=REBUILD,
+)
+
+OFFSET_INDEX_OFFSET_NOT_A_BATCH_END = Rule(
+    code="KX204",
+    name="offset-index-offset-not-a-batch-end",
+    severity=ERROR,
+    title="An offset index entry's offset is not the last one of the batch it points at, nor of one shortly after",
+    broker=(
+        LOADS_IT
+        + "too large an offset hides nothing until an offset between is looked up: the search then starts one entry "
+        "earlier and is slower, no more. Too small a one sends the search past the offset it looks for." + TIERED
+    ),
+    story=(
+        "An entry says: the batches appended at this position end with this offset. Old followers and message format "
+        "v0 and v1 write one entry for several batches, which is healthy (KX209); here no batch up to the next entry "
+        "ends with the offset. " + CONFIRM_BY_REBUILD
+    ),
+    repair=REBUILD,
+)
+
+LATER_BATCH = Rule(
+    code="KX209",
+    name="later-batch",
+    severity=NOTE,
+    title="An offset index entry names a later batch than the one at its position",
+    broker="Every version reads it without loss: the search starts at the position and walks on to the offset.",
+    story=(
+        "Where one append brings several batches, brokers before KAFKA-806 write one entry: the position of the "
+        "first batch and the last offset of the last one. Followers do so all the time. DumpLogSegments calls it a "
+        "mismatch; it is healthy."
+    ),
+)
+
+
+@check(CheckedLog, POSITION_PAST_END)
+def position_past_end(log: CheckedLog) -> Iterator[Found] | None:
+    """Entries that point at or past the end of the log, which is where its zero tail begins."""
+    entries = log.offsets
+    if entries is None:
+        return None
+    end = log.result.end if log.result.whole else log.evidence.size
+    past = range(bisect_left(entries.positions, end), len(entries.positions))
+
+    def finding(index: int) -> Finding:
+        position = int(entries.positions[index])
+        said = f"says offset {entries.offsets[index]} is at byte {position} of a log of {end} bytes"
+        return entries.finding(POSITION_PAST_END, index, said, f"< {end}", position)
+
+    return FindingLimiter().of(POSITION_PAST_END.code, past, finding) if past else None
+
+
+def not_a_batch_finding(batches: Batches, index: int) -> Finding:
+    """The finding about an entry."""
+    entries, window = batches.offsets, batches.window
+    assert entries is not None
+    position = int(entries.positions[index])
+    row = int(window.position.searchsorted(position, "right")) - 1
+    around = window.position[row : row + 2].tolist()
+    if row == len(window) - 1 and window.end < batches.log.size:
+        around.append(window.end)
+    said = (
+        f"says offset {entries.offsets[index]} is at byte {position} of the log; batches around it start at "
+        f"{' and '.join(map(str, around))}"
+    )
+    return entries.finding(OFFSET_INDEX_POSITION_NOT_A_BATCH, index, said, around, position)
+
+
+@check(Batches, OFFSET_INDEX_POSITION_NOT_A_BATCH, finding=not_a_batch_finding)
+def position_not_a_batch(batches: Batches) -> list[int] | None:
+    """Entries that point into the window, but not at a batch."""
+    met = batches.met_offsets
+    if met is None or met.at_batch.all():
+        return None
+    return (met.low + (~met.at_batch).nonzero()[0]).tolist()
+
+
+def _many_later_batches(findings: list[Finding]) -> Finding:
+    """One finding instead of many."""
+    said = f"{len(findings):,} entries name a later batch than the one at their position: appends of several batches"
+    return findings[0]._replace(
+        byte_end=findings[-1].byte_end, slot=None, expected=None, found=len(findings), message=said
+    )
+
+
+def batch_end_finding(batches: Batches, index: int) -> Finding:
+    """The finding about an entry whose offset is not its batch's last: the batches up to the next entry are searched.
+
+    One append of several batches writes one entry before KAFKA-806 (followers do so): the position of the first batch
+    with the last offset of the last one.
+    """
+    entries, window, met = batches.offsets, batches.window, batches.met_offsets
+    assert entries is not None
+    assert met is not None
+    row, offset = int(met.rows[index - met.low]), int(entries.offsets[index])
+    own = int(window.last_offset[row])
+    said = f"says offset {offset} is at byte {entries.positions[index]}; the batch there ends with "
+    if offset > own and _ends_later(batches, index, row):
+        said += f"{own}, and one shortly after it with {offset}"
+        return entries.finding(LATER_BATCH, index, said, own, offset)
+    said += f"offset {own}, and none before the next entry ends with {offset}"
+    return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, said, own, offset)
+
+
+def _ends_later(batches: Batches, index: int, row: int) -> bool:
+    """Whether a batch after that of `row` and before the next entry's ends with the entry's offset."""
+    entries, window = batches.offsets, batches.window
+    assert entries is not None
+    offset = int(entries.offsets[index])
+    end = int(entries.positions[index + 1]) if index + 1 < len(entries.positions) else batches.log.size
+    later = window.last_offset[row + 1 :][window.position[row + 1 :] < end]
+    if bool((later == offset).any()):
+        return True
+    if end <= window.end or offset <= int(window.last_offset[-1]):
+        return False
+    return any(b.last_offset == offset for b in walk(batches.log, window.end, end) if b.last_offset <= offset)
+
+
+@check(
+    Batches,
+    OFFSET_INDEX_OFFSET_NOT_A_BATCH_END,
+    LATER_BATCH,
+    finding=batch_end_finding,
+    many=(LATER_BATCH, _many_later_batches),
+)
+def offset_not_a_batch_end(batches: Batches) -> list[int] | None:
+    """Entries that point at a batch whose last offset is not theirs."""
+    met = batches.met_offsets
+    if met is None or met.fits.all():
+        return None
+    return (met.low + (met.at_batch & ~met.fits).nonzero()[0]).tolist()

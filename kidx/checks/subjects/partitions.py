@@ -1,0 +1,114 @@
+"""What rules about a whole directory look at: its names, its segments in order, their transactions, its small files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kidx.checks.subjects.indexes import IndexFile
+from kidx.checks.subjects.logs import LogResult, Named
+from kidx.checks.subjects.producers import Known, Producers, SequenceBreak
+from kidx.checks.subjects.transactions import Aborted, TransactionEvent
+from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
+from kidx.logdir.names import LOG
+from kidx.logdir.tree import Partition, Segment
+
+
+class TextFile(NamedTuple):
+    """A text file next to segments: a checkpoint or properties. `kind` as in kidx.logdir.names."""
+
+    path: str
+    kind: str
+    data: bytes
+
+
+class SnapshotFile(NamedTuple):
+    """A producer snapshot by itself; `snapshot` is None where its bytes are none, for the reason `why`."""
+
+    path: str
+    size: int
+    snapshot: ProducerSnapshot | None
+    why: str = ""
+
+
+class Listing(NamedTuple):
+    """A directory's names: a partition, or a log dir. `live`: files may come and go while it is checked."""
+
+    partition: Partition
+    live: bool
+
+
+class CheckedSegment:
+    """A segment that was checked; `log` is None where its log was not read."""
+
+    def __init__(self, segment: Segment, indexes: dict[str, IndexFile]) -> None:
+        self.segment = segment
+        self.indexes = indexes
+        self.log: LogResult | None = None
+
+    @property
+    def is_living(self) -> bool:
+        """Whether it is in no passing state and has a log."""
+        return not self.segment.state and LOG in self.segment.files
+
+
+class CheckedSegments(NamedTuple):
+    """The segments of a partition, by base offset. `sequence_breaks` are producers' by the path of the log.
+
+    `compacted`: a cleaner has been at work, so missing offsets and batches are no loss.
+    """
+
+    all: Sequence[CheckedSegment]
+    compacted: bool
+    sequence_breaks: Mapping[str, Sequence[SequenceBreak]]
+
+    @property
+    def living(self) -> Iterator[CheckedSegment]:
+        """The living ones."""
+        return (s for s in self.all if s.is_living)
+
+
+class SegmentTransactions(NamedTuple):
+    """A segment's transactions by its log and by its index.
+
+    `entries` are slots and fields of the transaction index, whose path is `index_path` (None without one); `aborted`
+    are the log's ABORT markers. `ranges` and `events` are the log's, `open_before` the first offsets of the
+    transactions open at its start, by producer id.
+    """
+
+    log_path: str
+    index_path: str | None
+    entries: Sequence[tuple[int, tuple[int, ...]]]
+    aborted: Sequence[Aborted]
+    ranges: Sequence[Producers]
+    events: Sequence[TransactionEvent]
+    open_before: Mapping[int, int]
+    compacted: bool
+
+
+class OpenTransactions(NamedTuple):
+    """First offsets and producer ids of the transactions that no marker of a partition has ended."""
+
+    log_path: str
+    open: Sequence[tuple[int, int]]
+
+
+class SnapshotClaims(NamedTuple):
+    """A sound snapshot of the offset `at`, and what the partition's files show of that moment.
+
+    `named` are the log's batches by the last offsets that snapshots name; one that is not there was deleted or
+    compacted away, which proves nothing. `known` is what the log says of the producers, and `open` are the first
+    offsets of the transactions open there, by producer id: both None where it does not show. `before` are the entries
+    of the snapshot before, where the log has no gap since. `log_end` is the offset after the log's last one, None where
+    that is not known.
+    """
+
+    path: str
+    at: int
+    snapshot: ProducerSnapshot
+    named: Mapping[int, Named]
+    known: Known | None
+    open: Mapping[int, int] | None
+    before: Mapping[int, ProducerState]
+    log_end: int | None
+    compacted: bool

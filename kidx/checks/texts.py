@@ -1,0 +1,17 @@
+"""Sentences that several rules share."""
+
+from __future__ import annotations
+
+REBUILD = "kidx rebuild DIRECTORY --output FIXED"
+LOADS_IT = (
+    "Before 2.3 a broker checked at start only that the last entry is not before the first; since 2.3 (KAFKA-7283) "
+    "it checks nothing: "
+)
+TIERED = " A tiered-storage cache (RemoteIndexCache) still makes the old check of the last entry when it loads a file."
+CONFIRM_BY_REBUILD = (
+    "To confirm, rebuild the index from its log into another directory and compare: `kidx rebuild DIRECTORY --output "
+    "FIXED`, then `kidx diff`. The log is the truth, an index only a shortcut into it; replace the one file with the "
+    "rebuilt one while the broker is stopped. Deleting every index of the broker, the folk remedy, makes it read "
+    "every log again at its next start."
+)
+FETCH_ANEW = "let this replica fetch the partition anew from a healthy one"
