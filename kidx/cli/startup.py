@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from kidx.cli import options, show_table
+from kidx.cli import options
+from kidx.cli.output import show_table
 from kidx.cli.values import Bytes
 
 _EXAMPLES = options.examples(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE
 from kidx.startup.log_manager import predict
 from kidx.startup.outcome import OFFLINE, REFUSE, TRUNCATE, Action, PartitionStart, Prediction
 from kidx.startup.versions import LATEST
-from kidx.tables.table import BOOL, CLEAN, FINDINGS, INT, TEXT, TREE, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import BOOL, INT, TEXT, TREE, Column, Notes, Table
 
 _ACTION_COLUMNS = (
     Column("action", TEXT),
