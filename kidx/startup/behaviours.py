@@ -24,7 +24,6 @@ def _list(*rows: tuple[str, str, str, str]) -> dict[str, Behaviour]:
 
 BEHAVIOURS = _list(
     ("meta-missing", "MetaPropertiesEnsemble.verify", "clean-meta-missing", "A log dir without a readable meta.properties: the broker refuses. 2.8.2 writes a new one."),
-    ("meta-unusable", "MetaProperties.Builder", "clean-meta-no-node", "A meta.properties of an unknown version, or without the fields of its version, counts as unreadable."),
     ("meta-no-node", "MetaPropertiesEnsemble.verify", "clean-meta-version-0", "A meta.properties of version 0 without broker.id: the broker refuses."),
     ("meta-other-node", "MetaPropertiesEnsemble.verify", "clean-meta-wrong-node", "Another node id than the one that the cluster's metadata has for this log dir: the broker refuses."),
     ("meta-other-cluster", "MetaPropertiesEnsemble.verify", "clean-two-dirs-other-cluster", "Log dirs of two clusters: the broker refuses."),
@@ -75,7 +74,7 @@ BEHAVIOURS = _list(
     ("overflow-refused", "LocalLog.splitOverflowedSegment", "seed 2: killed-unflushed-base-name-too-high", "An offset below the segment's base, met in recovery: the broker refuses."),
     ("log-end-unreadable", "LogSegment.readNextOffset", "clean-active-zero-tail", "Bytes that are no batch in the active segment of a clean log: the broker refuses."),
     ("log-end-falls", "LogSegment.readNextOffset", "clean-active-lost-tail", "The log end is found from the offset index's last entry; where that leads nowhere, the log ends at the segment's base."),
-    ("torn-not-seen", "LogSegment.readNextOffset", "clean-active-torn-tail", "A torn batch at the end of a clean log is not cut, and later appends go behind it."),
+    ("torn-not-seen", "LogSegment.readNextOffset", "2.8.2: clean-active-torn-tail", "A torn batch at the end of a clean log is not cut, and later appends go behind it."),
     ("log-start-ahead", "LogLoader.deleteSegmentsIfLogStartGreaterThanLogEnd", "clean-log-start-ahead-of-end", "A log start offset past the log end: all segments are renamed .deleted, an empty log begins there."),
     ("empty-log", "LogLoader.recoverLog", "clean-all-logs-missing", "A partition without a .log gets an empty segment at its log start offset."),
     ("snapshot-stray", "ProducerStateManager.removeStraySnapshots", "clean-snapshot-orphaned", "A producer snapshot at an offset that is no segment's base and not the newest is deleted."),

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from kidx.evidence import Entry, file_size, open_evidence
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET, TRANSACTION_INDEX
+from kidx.logdir.log_dir import METADATA_TOPIC
 from kidx.startup.behaviours import BEHAVIOURS, Behaviour
 from kidx.startup.kafka_names import CLEANED, DELETED, INDEX_SUFFIXES, SWAP, file_of, offset_of
 from kidx.startup.log_segment import (
@@ -289,9 +290,10 @@ class _LogLoader:
         settings = self.settings
         if not settings.clean:
             unflushed = self._values(settings.recovery_point, _MOST_OFFSET)
+            behaviour = "metadata-recovered" if self.name.startswith(METADATA_TOPIC) else "recovered"
             for at, base in enumerate(unflushed):
                 self.recovered.append(base)
-                if self._recover_segment(base, self.segments[base], RECOVER, "recovered"):
+                if self._recover_segment(base, self.segments[base], RECOVER, behaviour):
                     for later in unflushed[at + 1 :]:
                         self._drop_segment(later, "later-segments-dropped")
                     break
@@ -434,7 +436,8 @@ class _LogLoader:
             self._act(DELETE, behaviour.name, "producer snapshot", file_of(offset, ".snapshot"))
         for offset in sorted(o for o, path in self.snapshots.items() if path is None):
             action, why = (REBUILD, "producer state, written again") if offset in before else (CREATE, "producer state")
-            self._act(action, "snapshot-written", why, file_of(offset, ".snapshot"))
+            corrupt = self.snapshots_gone.get(offset) == BEHAVIOURS["snapshot-corrupt"]
+            self._act(action, "snapshot-corrupt" if corrupt else "snapshot-written", why, file_of(offset, ".snapshot"))
 
     def _report_lengths(self) -> None:
         """A log whose length changes, by a cut or because other bytes take its place."""

@@ -152,7 +152,8 @@ class _Start:
         if homes:
             started = metadata_log.start_metadata_log(homes[0], self.version)
             self._add(started.log)
-            self.metadata = started.metadata
+            nothing_known = started.metadata.problems and not started.metadata.topics
+            self.metadata = None if nothing_known else started.metadata
             for problem in started.metadata.problems:
                 self.remarks.append(f"{problem.path}: {problem.why}")
             identity.check_node(meta, started.metadata, started.voters)
@@ -203,6 +204,9 @@ class _Start:
 
     def _load(self, log_dir: LogDir) -> None:
         clean = self._use_up_mark(log_dir)
+        if not clean:
+            why = "no mark of a clean stop: its logs are recovered from their recovery points on"
+            self.actions.append(Action(IGNORE, BEHAVIOURS["no-clean-mark"], why, log_dir.directory))
         try:
             recovery_points = self._checkpoint(log_dir, RECOVERY_POINTS, "recovery-points-absent", needed=not clean)
             log_starts = self._checkpoint(log_dir, LOG_STARTS, "log-starts-absent", needed=True)

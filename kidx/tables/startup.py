@@ -67,7 +67,7 @@ def startup_tables(log_dirs: Sequence[str], version: str | None = None, rate: in
     `version` is the broker's (the latest known), `rate` the bytes that it reads a second. The status is UNREADABLE
     where something could not be read, FINDINGS where the broker refuses, a log dir goes offline or records are lost.
     """
-    asked = version or LATEST.name
+    asked = LATEST.name if version is None else version
     start = predict([path.rstrip("/") or path for path in log_dirs], asked)
     notes = _notes(start, asked)
     actions = [_action_row(action) for action in start.actions]
