@@ -1,7 +1,7 @@
 """One-clause changes to Python source: comparisons, operators, clauses, constants, conditions and statements.
 
 Every change replaces one piece of the text, so that a mutant's diff is one line of the code as it was written.
-Annotations, texts and the arguments of `raise` are left alone: no test should hold them.
+Annotations, texts (a rule's among them) and the arguments of `raise` are left alone: no test should hold them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ OPPOSITES = {"min": "max", "any": "all", "minimum": "maximum"}
 OPPOSITES |= {value: key for key, value in OPPOSITES.items()}
 SIDES = {"left": "right", "right": "left"}
 TEXTS = (ast.JoinedStr, ast.Assert)
+TEXTS_OF = {"Rule"}
 UNREAD_FIELDS = {"annotation", "returns", "exc", "cause", "msg"}
 UNREAD_KEYWORDS = {"strict"}
 
@@ -88,6 +89,8 @@ def _compiles(data: bytes) -> bool:
 
 def _walk(source: _Source, node: ast.AST, where: str) -> Iterator[tuple[str, tuple[int, int, str]]]:
     if isinstance(node, TEXTS) or (isinstance(node, ast.keyword) and node.arg in UNREAD_KEYWORDS):
+        return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TEXTS_OF:
         return
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return

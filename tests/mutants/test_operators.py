@@ -14,6 +14,7 @@ CASES = {
     "x: int | None = min(a, -1)": ["x: int | None = max(a, -1)", "x: int | None = min(a, -2)"],
     "raise E(f'{a + 1}')": ["pass"],
     "s = 'a' + b": [],
+    "R = Rule(code='A', story=B + C, severity=max(1, 2))": [],
 }
 
 
