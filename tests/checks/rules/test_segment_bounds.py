@@ -75,3 +75,11 @@ def test_a_damaged_batch_proves_nothing(tmp_path: Path) -> None:
     log = tmp_path / f"{BASE:020d}.log"
     damage.fix_crc(log, 0)
     assert [f.rule for f in check(log).findings][:1] == ["KX310"]
+
+
+def test_the_sentence_says_where_the_segment_ends(tmp_path: Path) -> None:
+    log = tmp_path / f"{BASE:020d}.log"
+    log.write_bytes(batch([record(0)], base_offset=BASE - 1))
+    assert check(log).findings[0].message.endswith("it holds offsets 999 to 999; the segment's are 1000")
+    (tmp_path / f"{BASE + 10:020d}.log").write_bytes(b"")
+    assert check(log).findings[0].message.endswith("the segment's are 1000 to 1009")
