@@ -148,6 +148,8 @@ def _changes(source: _Source, node: ast.AST) -> Iterator[tuple[int, int, str]]:
             yield end - len(name), end, OPPOSITES[name]
         case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
             yield *source.span(value), "None"
+        case ast.AugAssign(value=value) if _is_text(value):
+            pass
         case ast.Expr(value=ast.Call() | ast.Yield() | ast.YieldFrom()) | ast.AugAssign() | ast.Raise():
             yield *source.span(node), "pass"
         case ast.Continue():
@@ -159,8 +161,8 @@ def _between(source: _Source, left: ast.AST, right: ast.AST, old: str, new: str)
     return start, end, source.text(start, end).replace(old, new, 1)
 
 
-def _is_text(node: ast.BinOp) -> bool:
-    """A string put together: its words are no rule."""
+def _is_text(node: ast.expr) -> bool:
+    """A string, or one put together: its words are no rule."""
     return any(
         isinstance(n, ast.JoinedStr) or (isinstance(n, ast.Constant) and isinstance(n.value, str | bytes))
         for n in ast.walk(node)

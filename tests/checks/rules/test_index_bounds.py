@@ -82,7 +82,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("form", "entries", "wanted"), CASES)
-def test_entries_of_a_segment(form: IndexFormat, entries: Fields, wanted: list[tuple[str, int, object, object]]) -> None:
+def test_entries_of_a_segment(
+    form: IndexFormat, entries: Fields, wanted: list[tuple[str, int, object, object]]
+) -> None:
     found = found_in(form, entries)
     assert sorted(found, key=str) == sorted((at(form, *w) for w in wanted), key=str)
     if "KX112" not in {code for code, *_ in wanted}:

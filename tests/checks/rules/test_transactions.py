@@ -98,7 +98,8 @@ def test_a_listed_abort_that_no_marker_ends() -> None:
 def test_open_transactions_are_notes() -> None:
     found = list(limited(findings_about(OpenTransactions("x.log", [(5, 7), (6, 8)]))))
     assert [(f.rule, f.file, f.severity, f.found) for f in found] == [
-        ("KX403", "x.log", NOTE, {"producer_id": producer, "first_offset": first}) for first, producer in ((5, 7), (6, 8))
+        ("KX403", "x.log", NOTE, {"producer_id": producer, "first_offset": first})
+        for first, producer in ((5, 7), (6, 8))
     ]
 
 
