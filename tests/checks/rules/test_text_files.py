@@ -24,7 +24,7 @@ CASES: dict[str, tuple[str, bytes, list[tuple[object, object, str]]]] = {
     "no quorum": ("quorum_state", b"version=1\n", [(None, None, "it is not the JSON object")]),
     "properties": ("meta_properties", b"#\nversion=1\n", []),
     "properties without a version": ("meta_properties", b"node.id=1\n", [("version", None, "it has no version")]),
-    "something else": ("transaction_index", b"version\n", []),
+    "something else": ("transaction_index", b"x\n", []),
 }
 
 
