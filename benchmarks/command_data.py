@@ -38,7 +38,7 @@ def make() -> None:
     scratch = DATA / "scratch"
     if not scratch.exists():  # a partition with a change to undo
         shutil.copytree(CLEAN / "plain-0", scratch)
-        kidx("rebuild", "--in-place", "--index-interval-bytes", 2048, scratch)
+        kidx("rebuild", "--in-place", "--all", "--index-interval-bytes", 2048, scratch)
     for name, times in SIZES.items():
         root = DATA / name
         if (root / "made").exists():

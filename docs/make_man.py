@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from kidx import __version__
-from kidx.cli.exit_status import MEANINGS
-from kidx.cli.group import LazyGroup, cli
+from kidx.cli.commands import LazyGroup
+from kidx.cli.group import cli
 from kidx.cli.options import ENVIRONMENT
+from kidx.exit_status import MEANINGS
 
 MAN = Path(__file__).resolve().parents[1] / "man"
 PREFORMATTED = "\b"  # click's mark of a paragraph that keeps its lines

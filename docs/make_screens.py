@@ -38,8 +38,8 @@ SCREENS = {
         [_COPY, _DAMAGE],
         [
             "kidx lookup orders-3 --offset 300",
-            "kidx rebuild --dry-run orders-3",
-            "kidx rebuild --in-place orders-3",
+            "kidx rebuild --dry-run --index-interval-bytes 4096 orders-3",
+            "kidx rebuild --in-place --index-interval-bytes 4096 orders-3",
             "kidx lookup orders-3 --offset 300",
             "kidx verify orders-3",
         ],

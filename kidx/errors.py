@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kidx.exit_status import UNREADABLE, USAGE
+
 
 class KidxError(Exception):
     """Raised when a request cannot be carried out; the message is one sentence: what, where, what to do.
 
-    `exit_status` is the status that the command ends with (see kidx/cli/exit_status.py).
+    `exit_status` is the status that the command ends with (kidx.exit_status).
     """
 
-    exit_status = 3
+    exit_status = UNREADABLE
 
 
 class UsageError(KidxError):
-    """Raised when the request itself makes no sense: no base offset to be had, an option that fits no file."""
+    """Raised when the request itself is wrong: an unknown base offset that is needed, an option that fits no file."""
 
-    exit_status = 2
+    exit_status = USAGE
 
 
 class CannotRead(KidxError):
@@ -36,6 +38,10 @@ class LimitExceeded(KidxError):
     """Raised when going on would take more than a documented limit (a decompression bomb, an endless stream)."""
 
 
+class TooLarge(CannotRead, LimitExceeded):
+    """Raised when a file is larger than the documented limit of its kind."""
+
+
 class Refused(KidxError):
     """Raised when a write was asked for and kidx declines; nothing was written."""
 
@@ -44,9 +50,9 @@ class MissingExtra(KidxError):
     """Raised when a command needs a package that only an extra installs."""
 
 
-def meant(said: str, known: Iterable[str]) -> str:
-    """What a message adds about a word that is not known: `; did you mean 'verify'?`, or nothing where none is near."""
+def meant(word: str, known: Iterable[str]) -> str:
+    """What a message adds about an unknown word: `; did you mean 'verify'?`, or nothing where none is similar."""
     from difflib import get_close_matches
 
-    near = get_close_matches(said.lower(), list(known), n=2, cutoff=0.7)
+    near = get_close_matches(word.lower(), list(known), n=2, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +21,17 @@ OWN_FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 FIXTURES = Path(os.environ.get("KIDX_FIXTURES", OWN_FIXTURES))  # the same sets of another seed may be asked for
 KAFKA_SETS = [FIXTURES / name for name in ("kafka-4.3.1", "kafka-3.9.1", "kafka-2.8.2") if (FIXTURES / name).is_dir()]
 STAGES = ("clean", "live", "unclean", "fleet", "compaction", "old")
+
+
+@cache
+def unpacked(archive: str) -> Path:
+    """The log dirs of one of the archives in fixtures/brokers (`kafka-1.1.1`), unpacked for this test run."""
+    home = tempfile.mkdtemp(prefix="kidx-fixture-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    with tarfile.open(FIXTURES / "brokers" / f"{archive}.tar.xz") as tar:
+        tar.extractall(home, filter="data")
+    (root,) = Path(home).iterdir()
+    return root
 
 
 class Ran(NamedTuple):

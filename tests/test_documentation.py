@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kidx.cli.exit_status import MEANINGS
 from kidx.cli.options import ENVIRONMENT
+from kidx.exit_status import MEANINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = (ROOT / "docs/scripts.md").read_text()

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, TypeVar
 
-from kidx.cli import exit_status
-from kidx.cli.messages import complain as complain
-from kidx.errors import CannotRead, KidxError
+from kidx import exit_status
+from kidx.cli.messages import complain
+from kidx.errors import KidxError
 from kidx.text.escaping import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kidx.tables.table import Table
-
-Item = TypeVar("Item")
 
 
 def main(args: list[str] | None = None) -> None:
@@ -36,6 +28,9 @@ def main(args: list[str] | None = None) -> None:
         status = exit_status.INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe: `| head`
         status = exit_status.CLEAN
+    except MemoryError:
+        status = exit_status.UNREADABLE
+        complain("out of memory; give it more, fewer --jobs, or fewer files at once")
     except OSError as e:  # mostly a full disk: kidx.evidence makes CannotRead of failures to read a file
         status = exit_status.UNREADABLE
         complain(f"{e.filename or 'standard output'}: {(e.strerror or str(e)).lower()}")
@@ -56,46 +51,6 @@ def _prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=NAMES)
-
-
-def show_table(table: Table, show: Callable[[Table], None], *, summary_shown: bool = False) -> int:
-    """Print a table by `show`, then its notes on stderr; the exit status that the table implies.
-
-    `summary_shown` leaves out the notes whose facts are in the table's summary.
-    """
-    try:
-        show(table)
-    finally:
-        for note in table.notes:
-            if not (summary_shown and note.in_summary):
-                complain(note.text)
-    return table.status
-
-
-def print_table(table: Table, form: str, screen: Callable[[Table], None] | None = None, *, iso: bool = False) -> int:
-    """Print a table in a format, as text on its own screen where it has one; the exit status that it implies."""
-    if form == "text" and screen is not None:
-        return show_table(table, screen)
-    from kidx.report.formats.render import render
-
-    return show_table(table, lambda t: render(t, form, iso=iso))
-
-
-def each(items: Iterable[Item | CannotRead], print_item: Callable[[Item], int]) -> int:
-    """Print item after item, with `print_item`; the largest of the exit statuses.
-
-    An item that cannot be read does not keep the others from being printed.
-    """
-    status = exit_status.CLEAN
-    for item in items:
-        try:
-            if isinstance(item, CannotRead):
-                raise item
-            status = max(status, print_item(item))
-        except KidxError as e:
-            complain(str(e))
-            status = max(status, e.exit_status)
-    return status
 
 
 def _discard_unwritten_output() -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kidx.cli import exit_status
-from kidx.cli.messages import complain
-from kidx.cli.options import base_offset_option, wants_color
+from kidx.cli.options import base_offset_option
 from kidx.cli.values import Rules
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
 
 if TYPE_CHECKING:
     from kidx.checks.engine.options import Options
-    from kidx.findings import Rule
-    from kidx.report.findings.render import Checked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,37 +66,3 @@ def options_of(
         raise UsageError(f"--select {select} --ignore {ignore}: no rule is left to check")
     chosen = Sample.parse(sample) if sample else None
     return Options(base_offset, live, QUICK if quick else DEEP if deep else DEFAULT, chosen, 1, rules)
-
-
-def status_of(checked: Checked, fail_level: str) -> int:
-    """The exit status: 3 where something was not read or nothing was checked, else 1 for findings at `fail_level`."""
-    if checked.unread or not checked.coverage.files:
-        return exit_status.UNREADABLE
-    failing = _failing(fail_level)
-    return exit_status.FINDINGS if any(f.severity in failing for f in checked.findings) else exit_status.CLEAN
-
-
-def print_checked(
-    form: str,
-    checked: Checked,
-    rules: Mapping[str, Rule],
-    paths: Sequence[str],
-    *,
-    fail_level: str,
-    color: str,
-    every: bool,
-    verbose: bool,
-) -> int:
-    """Print the result, and on stderr what could not be read. Returns the exit status."""
-    from kidx.report.findings.render import render_checked
-
-    for sentence in checked.unread:
-        complain(sentence)
-    status, colored = status_of(checked, fail_level), wants_color(color)
-    failing = _failing(fail_level)
-    render_checked(form, checked, rules, failing, status, paths, color=colored, every=every, verbose=verbose)
-    return status
-
-
-def _failing(fail_level: str) -> tuple[str, ...]:
-    return SEVERITIES[: SEVERITIES.index(fail_level) + 1]

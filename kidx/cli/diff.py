@@ -1,10 +1,10 @@
-"""`kidx diff`: compare replicas, or two files of one kind."""
+"""`kidx diff`: compare replicas, or files of one kind."""
 
 from __future__ import annotations
 
 import click
 
-from kidx.cli import exit_status
+from kidx import exit_status
 from kidx.cli.messages import complain
 from kidx.cli.options import format_option
 
@@ -13,35 +13,41 @@ from kidx.cli.options import format_option
     epilog="""\b
 Examples:
   kidx diff broker-1/orders-3 broker-2/orders-3
-  kidx diff --format jsonl broker-1 broker-2
+  kidx diff --format jsonl broker-1 broker-2 broker-3
   kidx diff a/00000000000004117222.index b/00000000000004117222.index
 
-Exit status: 0 no differences but allowed ones, 1 other differences, 3 something could not be read."""
+Exit status: 0 no difference but those that healthy replicas may have, 1 another one, 3 something could not be read."""
 )
 @click.argument("left", type=click.Path(readable=False))
 @click.argument("right", type=click.Path(readable=False))
+@click.argument("others", nargs=-1, type=click.Path(readable=False), metavar="[OTHER]...")
 @format_option()
-@click.option("--all", "every", is_flag=True, help="Show allowed differences, too.")
-def command(left: str, right: str, form: str, every: bool) -> int:
-    """Compare two partitions, trees of partitions, or files of one kind: batches, records, epochs, index entries.
+@click.option("--same-partitions", is_flag=True, help="A partition that is not on every side is a difference.")
+@click.option("--all", "every", is_flag=True, help="List every difference, also those that replicas may have.")
+def command(left: str, right: str, others: tuple[str, ...], form: str, same_partitions: bool, every: bool) -> int:
+    """Compare partitions, trees of partitions, or files of one kind: batches, records, epochs, index entries.
 
-    Healthy replicas may differ in where their logs begin and end, where segments were rolled, and how dense their
-    indexes are. Such a difference is `allowed`.
+    More than two are compared each with each other. Healthy replicas may differ in where logs begin and end, where
+    segments were cut, how dense their indexes are, which epochs began in offsets that a cleaning removed, and which
+    partitions they have; such a difference is `allowed`.
     """
-    from kidx.checks.difference import compare
+    from kidx.checks.replicas.compare import compare
     from kidx.report.findings.differences import differences_table, render_differences
     from kidx.report.findings.rows import summary_of
-    from kidx.report.formats.render import render
 
-    comparison = compare(left, right)
-    for sentence in comparison.checked.unread:
+    paths = (left, right, *others)
+    comparison = compare(*paths, same_partitions=same_partitions)
+    checked = comparison.checked
+    for sentence in checked.unread:
         complain(sentence)
-    status = exit_status.FINDINGS if any(not d.allowed for d in comparison.differences) else exit_status.CLEAN
-    coverage = comparison.checked.coverage
-    if comparison.checked.unread or not coverage.files:
+    status = exit_status.FINDINGS if comparison.differ else exit_status.CLEAN
+    if checked.unread or not checked.coverage.files:
         status = exit_status.UNREADABLE
     if form == "text":
-        render_differences(comparison.differences, coverage, every=every)
+        render_differences(comparison, paths, every=every)
     else:
-        render(differences_table(comparison.differences, summary_of([], coverage, status)), form)
+        from kidx.report.formats.render import render
+
+        summary = summary_of([], checked.coverage, status)
+        render(differences_table(comparison.differences, summary, sides=len(paths)), form)
     return status

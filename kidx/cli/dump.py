@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from kidx.cli import each, options, show_table
+from kidx.cli import options
+from kidx.cli.commands import Sectioned
 from kidx.cli.dump_options import log_options, row_options, table_request
 from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
+from kidx.cli.output import each, show_table
 from kidx.errors import UsageError
 
 _EXAMPLES = """
@@ -30,7 +32,7 @@ Examples:
 
 
 @click.command(
-    cls=options.Sectioned,
+    cls=Sectioned,
     epilog=_EXAMPLES,
     sections={"Logs: ": "Options for logs", "kafka: ": "Options of --format kafka, DumpLogSegments' own"},
 )

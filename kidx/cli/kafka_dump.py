@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import complain, each
 from kidx.cli.decoders import DECODERS
+from kidx.cli.messages import complain
 from kidx.cli.options import all_of, given
+from kidx.cli.output import each
 from kidx.cli.values import Bytes
 from kidx.errors import UsageError
 

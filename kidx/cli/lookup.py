@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from kidx.cli import print_table
+from kidx.cli.commands import TakesNegativeNumbers
 from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
-from kidx.cli.options import TakesNegativeNumbers, base_offset_option, format_option, iso_option
+from kidx.cli.options import base_offset_option, format_option, iso_option
+from kidx.cli.output import print_table
 from kidx.cli.search_options import (
     index_kind_option,
     page_size_option,
@@ -19,6 +21,7 @@ from kidx.cli.search_options import (
     targets_from_option,
 )
 from kidx.errors import UsageError
+from kidx.formats.broker_versions import WARM_SEARCH
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -62,6 +65,9 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
 
     A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
     """
+    given = click.get_current_context().get_parameter_source("search")
+    if given is ParameterSource.DEFAULT and asked["broker_version"] < WARM_SEARCH:
+        asked["search"] = "standard"
     with ExitStack() as opened:
         table = _table_of(path, asked, iso, opened)
         from kidx.report.screens.lookup import show

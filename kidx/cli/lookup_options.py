@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx.cli.options import all_of
-from kidx.cli.values import OFFSET, Bytes
+from kidx.cli.values import BROKER_VERSION, OFFSET, Bytes
 from kidx.errors import UsageError
+from kidx.formats.broker_versions import NEWEST, version_text
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -47,6 +48,15 @@ log_read_options = all_of(
         help="Log: say whether a consumer of this isolation sees the record.",
     ),
     click.option("--max-bytes", type=Bytes(), help="Log: with --offset, the slice that a fetch of that size gets."),
+    click.option(
+        "--broker-version",
+        type=BROKER_VERSION,
+        default=version_text(NEWEST),
+        show_default=True,
+        help="Log: answer as this broker does. max-timestamp: unknown before 3.0; 3.0 to 3.7 answer with the offset in "
+        "the time index, mostly its batch's last; 3.8 and later with the record's. earliest-local: since 3.5. "
+        "Index: before 2.2 the standard search, unless --search says otherwise.",
+    ),
 )
 
 
@@ -54,7 +64,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
     """The answer of a segment or a partition. Raises UsageError where it is asked two questions, CannotRead."""
     from kidx.lookup.partition import SPECIAL
     from kidx.tables.log_lookups import find_table, read_table
-    from kidx.text.arguments import timestamp_ms
+    from kidx.text.quantities import timestamp_ms
 
     offset, timestamp = asked["offset"], asked["timestamp"]
     if asked["targets"] or (offset is not None and timestamp is not None):
@@ -67,7 +77,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
     if offset is not None:
         return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
     time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)
-    return find_table(path, time, start=asked["start"], **where)
+    return find_table(path, time, start=asked["start"], broker_version=asked["broker_version"], **where)
 
 
 def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) -> None:

@@ -10,7 +10,7 @@ from kidx.cli.values import JOBS, Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option
 from kidx.errors import KidxError, UsageError
 from kidx.execution import usual_jobs
-from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
+from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 
 
 @click.command(
@@ -28,13 +28,17 @@ from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX
     metavar="DIR",
     help="Write DIR/<partition>/<file>; the broker's directories stay as they are.",
 )
-@click.option("--in-place", is_flag=True, help="Replace the indexes in place; the old ones are kept (kidx undo).")
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Replace the indexes that are wrong or missing in place; the old ones are kept (kidx undo).",
+)
+@click.option("--all", "every", is_flag=True, help="With --in-place: replace the sound ones, too.")
 @click.option(
     "--index-interval-bytes",
     type=Bytes(most=2**31 - 1),
-    default=DEFAULT_INDEX_INTERVAL_BYTES,
-    show_default=True,
-    help="The topic's index.interval.bytes.",
+    help="The topic's index.interval.bytes.  [default: by the topic's configuration in __cluster_metadata, else by the "
+    "spacing of the entries that are intact, else 4096]",
 )
 @click.option(
     "--max-index-size",
@@ -51,24 +55,33 @@ def command(
     paths: tuple[str, ...],
     output: str | None,
     in_place: bool,
-    index_interval_bytes: int,
+    every: bool,
+    index_interval_bytes: int | None,
     max_index_size: int,
     jobs: int | None,
     from_file: str | None,
     dry_run: bool,
     form: str,
 ) -> int:
-    """Rebuild the offset, time and transaction indexes of segments from their logs, byte for byte as a broker's
-    recovery does, without a broker.
+    """Rebuild the offset, time and transaction indexes of segments from their logs, without a broker.
 
-    A PATH is a segment (its .log or an index), a partition, or a log dir. Give --output or --in-place; or --dry-run,
-    which compares with the existing indexes, entry by entry. A log that is broken at some byte is indexed up to there,
-    and a message says so. The log itself is never changed.
+    The result is byte for byte that of the recovery of brokers 2.0 to 4.3 with the same index.interval.bytes. An entry
+    of older brokers has the first offset of its batch instead of the last one; every version reads both. In compacted
+    segments 1.0 to 2.4 write other first offsets into transaction indexes.
+
+    A PATH is a segment (its .log or an index), a partition, or a log dir. Give --output, for the whole set, or
+    --in-place; or --dry-run, which compares with the existing indexes, entry by entry. A log that is broken at some
+    byte is indexed up to there, and a message says so. The log itself is never changed.
     """
+    from kidx.checks.sound_indexes import sound_indexes
+    from kidx.state.metadata import cluster_of
+    from kidx.surgery.index_interval import IntervalFinder
     from kidx.surgery.steps import rebuild_steps
 
     if not dry_run and (output is None) == (not in_place):
         raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
+    if every and not in_place:
+        raise UsageError("--all belongs to --in-place; without it the whole set is made anyway")
     failures: list[KidxError] = []
 
     def on_failure(e: KidxError) -> None:
@@ -79,7 +92,8 @@ def command(
         paths_from(paths, from_file),
         output,
         on_failure,
-        interval_bytes=index_interval_bytes,
+        interval_of=IntervalFinder(cluster_of, index_interval_bytes, complain),
+        sound_indexes=sound_indexes if in_place and not every else None,
         max_index_size=max_index_size,
         jobs=jobs or usual_jobs(),
     )

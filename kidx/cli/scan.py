@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from kidx.cli.checking import checking_options, options_of, print_checked, status_of
+from kidx.cli.checking import checking_options, options_of
 from kidx.cli.options import color_option, format_option, from_file_option, paths_from
+from kidx.cli.output import print_checked, status_of
 from kidx.cli.values import SparkSetting
 from kidx.errors import UsageError
 

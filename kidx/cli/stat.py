@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from kidx.cli import options, print_table, search_options
+from kidx.cli import options, search_options
+from kidx.cli.output import print_table
 from kidx.cli.values import OneOf
 
 _EXAMPLES = """

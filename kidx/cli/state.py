@@ -6,8 +6,9 @@ from functools import partial
 
 import click
 
-from kidx.cli import options, print_table
+from kidx.cli import options
 from kidx.cli.decoders import DECODERS, topic_family
+from kidx.cli.output import print_table
 from kidx.cli.values import OneOf
 
 _EXAMPLES = """

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import options, print_table, search_options, trace_options
+from kidx.cli import options, search_options, trace_options
+from kidx.cli.commands import TakesNegativeNumbers
+from kidx.cli.output import print_table
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -29,7 +31,7 @@ Examples:
 
 @click.command(
     epilog=_EXAMPLES,
-    cls=options.TakesNegativeNumbers,
+    cls=TakesNegativeNumbers,
     sections={f"--{mode}: ": f"With --{mode}" for mode in ("grow", "observe", "simulate")},
 )
 @click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))

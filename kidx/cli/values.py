@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.errors import meant
+from kidx.errors import UsageError, meant
+from kidx.formats.broker_versions import parse_version
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -54,6 +55,23 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
         if not self.least <= size <= self.most:
             self.fail(f"{value} is not between {self.least} and {self.most} bytes", param, ctx)
         return size
+
+
+class BrokerVersion(click.ParamType):  # type: ignore[type-arg]
+    """A release of Kafka: 3.7 or 3.7.2, as a tuple of numbers."""
+
+    name = "VERSION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return parse_version(str(value))
+        except UsageError as e:
+            self.fail(str(e), param, ctx)
+
+
+BROKER_VERSION = BrokerVersion()
 
 
 class OneOf(click.ParamType):  # type: ignore[type-arg]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import checking_options, options_of, print_checked
+from kidx.cli.checking import checking_options, options_of
 from kidx.cli.options import color_option, format_option, from_file_option, paths_from
+from kidx.cli.output import print_checked
 from kidx.cli.values import JOBS
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
@@ -85,7 +86,9 @@ def command(
         form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
     )
     if suggest:
+        from kidx.state.metadata import cluster_of
         from kidx.surgery.advice import suggest as suggestions_for
+        from kidx.surgery.index_interval import IntervalFinder
 
-        render_suggestions(suggestions_for(checked.findings, RULES), RULES, form)
+        render_suggestions(suggestions_for(checked.findings, RULES, IntervalFinder(cluster_of)), RULES, form)
     return status

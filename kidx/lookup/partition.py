@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, read_file
+from kidx.formats import broker_versions as versions
 from kidx.formats.batches import Batch
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.segment import NOT_FOUND, FoundBatch, FoundTime, SegmentReader
@@ -31,6 +32,12 @@ SPECIAL = {  # by the names that kafka-get-offsets uses
     "earliest-local": EARLIEST_LOCAL,
     "latest-tiered": LATEST_TIERED,
     "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
+}
+_SINCE = {
+    MAX_TIMESTAMP: versions.MAX_TIMESTAMP,
+    EARLIEST_LOCAL: versions.EARLIEST_LOCAL,
+    LATEST_TIERED: versions.LATEST_TIERED,
+    EARLIEST_PENDING_UPLOAD: versions.EARLIEST_PENDING_UPLOAD,
 }
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
@@ -146,14 +153,16 @@ class PartitionReader:
         start: int | None = None,
         isolation: str | None = None,
         watch: Callable[[SegmentReader], None] | None = None,
+        broker_version: versions.Version = versions.NEWEST,
     ) -> Listed:
         """The broker's ListOffsets: the first record at or past a time (and `start`), or what one of SPECIAL means.
 
         Only the first segment that reaches the time is searched, as there. `watch` gets its reader when that is done.
-        Raises UsageError for a negative number that means nothing, CannotRead for what tiered storage alone knows.
+        Raises UsageError for a negative number that means nothing to a broker of that version, CannotRead for what
+        tiered storage alone knows.
         """
         if timestamp < 0:
-            self._must_be_known(timestamp, start)
+            self._must_be_known(timestamp, start, broker_version)
         if timestamp == LATEST:
             return Listed(None, FoundTime(0, -1, self.fetch_end(isolation), self._epochs.latest), 0, None)
         if timestamp in (EARLIEST, EARLIEST_LOCAL):  # the local log of a tiered one starts with its first segment, too
@@ -162,7 +171,11 @@ class PartitionReader:
         if timestamp == MAX_TIMESTAMP:
             segment, largest, offset = self.segment_of_largest_time()
             with SegmentReader(segment) as reader:
-                found = reader.find_timestamp_from(largest, offset)
+                if broker_version >= versions.MAX_TIMESTAMP_BY_RECORD:
+                    found = reader.find_timestamp_from(largest, offset)
+                else:  # the offset beside it in the time index, mostly its batch's last, and the newest epoch
+                    entry = (largest, offset, self._epochs.latest) if largest >= 0 else (None, None, None)
+                    found = FoundTime(0, *entry)
                 if watch:
                     watch(reader)
             return self._listed(segment, found, isolation)
@@ -184,14 +197,20 @@ class PartitionReader:
             return Listed(segment, None, found.bytes_walked, why)
         return Listed(segment, found, found.bytes_walked, None)
 
-    def _must_be_known(self, timestamp: int, start: int | None) -> None:
+    def _must_be_known(self, timestamp: int, start: int | None, broker_version: versions.Version) -> None:
         if timestamp < EARLIEST_PENDING_UPLOAD:
             known = ", ".join(f"{number} ({word})" for word, number in SPECIAL.items())
             raise UsageError(f"{timestamp} is no time: negative ones that a broker knows are {known}")
+        since = _SINCE.get(timestamp, versions.OLDEST)
+        if broker_version < since:
+            word, text = _word_of(timestamp), versions.version_text
+            raise UsageError(
+                f"{word} ({timestamp}): a broker of {text(broker_version)} does not know it; it came with {text(since)}"
+            )
         if start is not None:
             raise UsageError(f"{timestamp} asks for no time, so --start has no meaning with it")
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-            word = next(word for word, number in SPECIAL.items() if number == timestamp)
+            word = _word_of(timestamp)
             raise CannotRead(
                 f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
                 "a partition's files; of a partition that is not tiered a broker says that there is none"
@@ -221,6 +240,10 @@ class PartitionReader:
         if isolation != READ_COMMITTED or not batch.transactional:
             return True
         return not is_aborted(self.segments_from(segment), batch.producer_id, offset)
+
+
+def _word_of(timestamp: int) -> str:
+    return next(word for word, number in SPECIAL.items() if number == timestamp)
 
 
 class _Epochs:

@@ -1,4 +1,4 @@
-"""The checkpoint: up to when a broker had flushed what."""
+"""The checkpoint: the store times up to which a broker has flushed commit log, queues and index."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ class Checkpoint:
 
     @property
     def least_timestamp(self) -> int:
-        """4.x: three seconds before the earlier of commit log and queues (getMinTimestamp)."""
+        """Up to 5.3: three seconds before the earlier of commit log and queues (getMinTimestamp)."""
         return max(0, min(self.physic_timestamp, self.logics_timestamp) - 3000)

@@ -90,7 +90,7 @@ def walk(file: MappedFile, limit: int | None = None) -> Iterator[tuple[int, Mess
 
 
 def take_end_marker(found: Message | Blank | Broken, remaining: int, five: bool) -> bool:
-    """Whether a recovering broker takes this for the end of a file and goes on with the next.
+    """Whether a recovering broker takes this for the end of a file and continues with the next.
 
     5.x looks at the size first and stops at a blank record whose size cannot be.
     """

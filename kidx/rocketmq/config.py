@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from kidx.errors import UsageError
 from kidx.evidence import read_file
 from kidx.rocketmq.formats import UNIT
+from kidx.rocketmq.messages import parse_delay_levels
 
 PROPERTIES_LIMIT_BYTES = 1 << 20
 
 
 class StoreConfig:
-    """The properties that kidx heeds (MessageStoreConfig's names beside them). None: not given, so inferred.
+    """The properties that kidx uses, MessageStoreConfig's names next to them. None: not given, so inferred.
 
     Sizes are bytes of a file; slots and entries those of an IndexFile; the last ones limit a pull.
     """
@@ -29,6 +30,9 @@ class StoreConfig:
     disk_count: int = 8  # maxTransferCountOnMessageInDisk
     in_memory_ratio: int = 40  # accessMessageInMemoryMaxRatio, percent
     crash_safe_index: bool = False  # messageIndexSafe
+    delay_levels_ms: tuple[int, ...] | None = None  # messageDelayLevel
+    commit_log_dirs: tuple[str, ...] = ()  # storePathCommitLog
+    dledger: bool = False  # enableDLegerCommitLog
 
     def bytes_in_memory(self, physical_memory: int) -> int:
         """How much of the commit log the broker counts as in memory, on a machine with so many, as Java rounds."""
@@ -51,7 +55,7 @@ _KEYS = {
 
 
 def read_config(path: str | None) -> StoreConfig:
-    """A broker's properties file. Raises UsageError for a size that is no positive number."""
+    """A broker's properties file. Raises UsageError for a value that a broker would not accept."""
     config = StoreConfig()
     if path is None:
         return config
@@ -60,6 +64,14 @@ def read_config(path: str | None) -> StoreConfig:
     ).items():
         if name == "messageIndexSafe":
             config.crash_safe_index = value == "true"
+        elif name == "enableDLegerCommitLog":
+            config.dledger = value == "true"
+        elif name == "storePathCommitLog":
+            config.commit_log_dirs = tuple(part.strip() for part in value.split(",") if part.strip())
+        elif name == "messageDelayLevel":
+            config.delay_levels_ms = parse_delay_levels(value)
+            if config.delay_levels_ms is None:
+                raise UsageError(f"{path}: {name}={value}: times such as 1s 5s 10m 2h are wanted")
         elif name in _KEYS:
             if not (value.isascii() and value.isdigit()) or int(value) == 0 or int(value) >= 1 << 31:
                 raise UsageError(f"{path}: {name}={value}: a positive 32-bit number is wanted")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.rocketmq.formats import EXT_HEAD
+from kidx.rocketmq.files import OpenFiles
+from kidx.rocketmq.formats import EXT_HEAD, ext_offset
+from kidx.rocketmq.layout import StoreFile
 
 END_MARK = -1  # ConsumeQueueExt: an i16 that says the rest of the file is filler
 
@@ -46,3 +48,21 @@ def filler_start(data: bytes) -> int | None:
         end = unit.position + unit.size
     mark = data[end : end + 2]
     return end if len(mark) == 2 and int.from_bytes(mark, signed=True) == END_MARK else None
+
+
+class ExtFiles:
+    """The ext files of all queues, by topic and queue id; one file's bytes are kept at a time."""
+
+    def __init__(self, opened: OpenFiles, files: dict[tuple[str, int], list[StoreFile]]) -> None:
+        self._opened, self._files = opened, files
+        self._path, self._data = "", b""
+
+    def unit(self, topic: str, queue_id: int, address: int) -> ExtUnit | None:
+        """The ext unit that an address leads to, None where there is none."""
+        offset = ext_offset(address)
+        for file in self._files.get((topic, queue_id), []):
+            if file.base is not None and file.base <= offset < file.base + file.size:
+                if file.path != self._path:
+                    self._path, self._data = file.path, self._opened.get(file.path).read_all()
+                return read_ext_unit(self._data, offset - file.base)
+        return None

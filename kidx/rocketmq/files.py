@@ -39,7 +39,7 @@ def _close_all(opened: OrderedDict[str, Evidence]) -> None:
 
 
 class MappedFile:
-    """One file. `wrote` is the broker's write position: reading stops there, though the file goes on.
+    """One file. `wrote` is the broker's write position: reads stop there, although the file continues.
 
     `patches` holds what a recovering broker would have written, by position; `path` is None for a file it would make.
     """

@@ -72,7 +72,7 @@ CHECKPOINT = RecordFormat(
         Field("physic_timestamp", "q", "ms", "store time up to which the commit log was flushed"),
         Field("logics_timestamp", "q", "ms", "store time up to which the queues were flushed"),
         Field("index_timestamp", "q", "ms", "store time up to which the index was flushed"),
-        Field("master_flushed_offset", "q", "bytes", "commit-log offset the master had flushed (5.0)"),
+        Field("master_flushed_offset", "q", "bytes", "commit-log offset that the master has flushed (5.0)"),
         Field("confirm_offset", "q", "bytes", "commit-log offset that is confirmed (5.0)"),
         Field("logics_offset", "q", "bytes", "commit-log offset up to which the queues were flushed (5.3)"),
     ),

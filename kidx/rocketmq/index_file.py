@@ -122,7 +122,7 @@ class IndexFile:
 
 
 def infer_shape(opened: OpenFiles, path: str) -> tuple[int, int] | None:
-    """(slots, entries) of an index file from what is in it; None where nothing tells.
+    """(slots, entries) of an index file from what is in it; None where they cannot be inferred.
 
     The header says where the last entry points, so that entry is looked for; a shape counts only where every chain of
     the file agrees with it. The default shape is tried first.

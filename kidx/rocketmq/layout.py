@@ -20,8 +20,29 @@ class StoreFile(NamedTuple):
     size: int
 
 
+class Unread(NamedTuple):
+    """A part of a store that kidx does not read: what it is, and its bytes."""
+
+    why: str
+    bytes: int
+
+
+_NOT_READ = {
+    "compaction": "logs of compaction topics (5.1 on), from which a broker serves these topics, are not read",
+    "rocksdbstore": "a RocksDB database of timers, transactions and index (5.4 on) is not read",
+    "timerlog": "messages of the timer wheel (5.0 on) are not read",
+    "timerwheel": "the timer wheel (5.0 on) is not read",
+}
+_READ = {"commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "checkpoint", "abort"}
+_WITHOUT_DATA = {"lock", "abort.bak", "config", "checkpoint.bak"}
+
+
 class Layout:
-    """A store root's files, each series by name. `rocksdb`: consumequeue is a RocksDB directory (5.2 on)."""
+    """A store root's files, each series by name.
+
+    `rocksdb`: the queues are in RocksDB (5.2 on), in consumequeue. `rocksdb_copy`: RocksDB has a copy of the queues,
+    next to their files (double write, 5.3.2 on). `unread` is what else lies in the root, by name.
+    """
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -33,7 +54,9 @@ class Layout:
         self.checkpoint: StoreFile | None = None
         self.abort: StoreFile | None = None
         self.abort_backup = False
-        self.rocksdb = False
+        self.rocksdb = self.rocksdb_copy = False
+        self.compaction_topics: frozenset[str] = frozenset()
+        self.unread: dict[str, Unread] = {}
 
 
 def read_layout(root: str, commit_log_dirs: tuple[str, ...] = ()) -> Layout:
@@ -42,6 +65,9 @@ def read_layout(root: str, commit_log_dirs: tuple[str, ...] = ()) -> Layout:
     Raises CannotRead where `root` is no store: neither commitlog nor consumequeue in it.
     """
     entries = {entry.name: entry for entry in list_directory(root)}
+    for name in sorted(entries):
+        if name.startswith("dledger-") and entries[name].is_dir():
+            raise refuse_dledger(f"{root}: {name}/data holds the commit log")
     if not commit_log_dirs and not entries.keys() & {"commitlog", "consumequeue", "batchconsumequeue"}:
         nested = os.path.join(root, "store")
         hint = f"; did you mean {nested}?" if "store" in entries else ""
@@ -51,16 +77,57 @@ def read_layout(root: str, commit_log_dirs: tuple[str, ...] = ()) -> Layout:
         if commit_log_dirs or "commitlog" in entries:
             layout.commit_log += series(directory)
     layout.commit_log.sort(key=lambda file: file.name)
-    layout.rocksdb = is_rocksdb(os.path.join(root, "consumequeue"))
-    if not layout.rocksdb:
-        layout.queues = _queues(root, "consumequeue", entries.keys())
+    layout.queues = _queues(root, "consumequeue", entries.keys())
+    in_rocksdb = is_rocksdb(os.path.join(root, "consumequeue"))
+    layout.rocksdb, layout.rocksdb_copy = in_rocksdb and not layout.queues, in_rocksdb and bool(layout.queues)
     layout.batch_queues = _queues(root, "batchconsumequeue", entries.keys())
     layout.ext = _queues(root, "consumequeue_ext", entries.keys())
     layout.index = series(os.path.join(root, "index")) if "index" in entries else []
     layout.checkpoint = _single(root, "checkpoint", entries)
     layout.abort = _single(root, "abort", entries)
     layout.abort_backup = "abort.bak" in entries
+    layout.compaction_topics = _compaction_topics(root, entries.keys())
+    for name, entry in entries.items():
+        if name not in _READ | _WITHOUT_DATA and (name != "compaction" or layout.compaction_topics):
+            why = _NOT_READ.get(name, "not a part of a store that kidx knows")
+            layout.unread[name] = Unread(why, _bytes_of(entry))
+    if layout.rocksdb or layout.rocksdb_copy:
+        why = "the queues are in RocksDB (5.2 on), which kidx does not read"
+        if layout.rocksdb_copy:
+            why = "a copy of the queues in RocksDB (double write) is not read, the queues' files are"
+        inside = [entry for entry in list_directory(os.path.join(root, "consumequeue")) if entry.is_file()]
+        layout.unread["consumequeue"] = Unread(why, sum(map(_bytes_of, inside)))
     return layout
+
+
+def refuse_dledger(where: str) -> CannotRead:
+    """The refusal of a store whose commit log is DLedger's."""
+    return CannotRead(
+        f"{where} in DLedger's entries (enableDLegerCommitLog), which kidx does not read; use DLedger's own tools"
+    )
+
+
+def _compaction_topics(root: str, present: object) -> frozenset[str]:
+    """Topics that have a compacted log. Source: org.apache.rocketmq.store.kv.CompactionLog."""
+    logs = os.path.join(root, "compaction", "compactionLog")
+    if "compaction" not in present or not os.path.isdir(logs):  # type: ignore[operator]
+        return frozenset()
+    return frozenset(entry.name for entry in list_directory(logs) if entry.is_dir())
+
+
+def _bytes_of(entry: Entry) -> int:
+    """Bytes of a file, or of all files below a directory that can be listed; links are not followed."""
+    total, left = 0, [entry]
+    while left:
+        one = left.pop()
+        try:
+            if one.is_dir(follow_symlinks=False):
+                left += list_directory(one.path)
+            else:
+                total += one.stat(follow_symlinks=False).st_size
+        except (OSError, CannotRead):
+            continue
+    return total
 
 
 def series(directory: str) -> list[StoreFile]:
@@ -81,7 +148,7 @@ def base_of(name: str) -> int | None:
 
 
 def is_rocksdb(directory: str) -> bool:
-    """Whether a directory is a RocksDB database: CURRENT, and a MANIFEST beside it."""
+    """Whether a directory is a RocksDB database: it has CURRENT and a MANIFEST."""
     try:
         names = {entry.name for entry in list_directory(directory)}
     except CannotRead:

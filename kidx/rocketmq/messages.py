@@ -21,9 +21,22 @@ from kidx.rocketmq.formats import (
 from kidx.rocketmq.java import string_hash
 
 CRC_PROPERTY_BYTES = 20  # "__CRC32#" 0x01, ten digits, 0x02 (CommitLog.CRC32_RESERVED_LEN)
-_CRC_PROPERTY = b"__CRC32#\x01"
-DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"  # MessageStoreConfig.messageDelayLevel
+CRC_PROPERTY = b"__CRC32#\x01"
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def parse_delay_levels(text: str) -> tuple[int, ...] | None:
+    """The delays of messageDelayLevel, ms, of levels 1 on; None where a broker would not accept it.
+
+    Source: ScheduleMessageService.parseDelayLevel.
+    """
+    parts = text.split()
+    if not parts or not all(p[:-1].isascii() and p[:-1].isdigit() and p[-1] in _UNIT_MS for p in parts):
+        return None
+    return tuple(int(part[:-1]) * _UNIT_MS[part[-1]] for part in parts)
+
+
+DELAY_LEVELS_MS = parse_delay_levels("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h") or ()
 
 
 class Blank(NamedTuple):
@@ -41,7 +54,7 @@ class Broken(NamedTuple):
 
 
 class Message:
-    """A message. `raw` is all of it; offsets and times as stored, judged by nobody."""
+    """A message. `raw` is all of it; offsets and times are as stored, not validated."""
 
     def __init__(self, head: tuple[int, ...], raw: bytes, places: tuple[int, int, int, int, int, int]) -> None:
         (
@@ -127,28 +140,29 @@ class Message:
     def property_crc(self) -> tuple[int, int] | None:
         """(stored, found) of the CRC property that 5.2+ can append; None without one."""
         tail = self.raw[self.size - CRC_PROPERTY_BYTES : self.size]
-        if not (tail.startswith(_CRC_PROPERTY) and tail.endswith(b"\x02") and self.size == self._end):
+        if not (tail.startswith(CRC_PROPERTY) and tail.endswith(b"\x02") and self.size == self._end):
             return None
-        digits = tail[len(_CRC_PROPERTY) : -1]
+        digits = tail[len(CRC_PROPERTY) : -1]
         if not digits.isdigit():
             return -1, 0
         return int(digits[::-1]), zlib.crc32(self.raw[: self.size - CRC_PROPERTY_BYTES]) & 0x7FFFFFFF
 
-    def tag_code(self) -> int:
+    def tag_code(self, delay_levels_ms: tuple[int, ...] | None = None) -> int:
         """The code its queue unit carries: hash of TAGS, or the delivery time of a delayed message."""
-        delivery = self.delivery_timestamp()
+        delivery = self.delivery_timestamp(delay_levels_ms)
         return string_hash(self.properties.get("TAGS", "")) if delivery is None else delivery
 
-    def delivery_timestamp(self) -> int | None:
-        """When a message of SCHEDULE_TOPIC_XXXX falls due, with the default delay levels; None for all others."""
+    def delivery_timestamp(self, delay_levels_ms: tuple[int, ...] | None = None) -> int | None:
+        """When a message of SCHEDULE_TOPIC_XXXX falls due, epoch ms; None for all others.
+
+        `delay_levels_ms` are those of messageDelayLevel, the default ones unless given.
+        """
         level = self.properties.get("DELAY", "")
         if self.topic != SCHEDULE_TOPIC or not level.lstrip("+").isascii() or not level.lstrip("+").isdigit():
             return None
-        delays = DELAY_LEVELS.split()
+        delays = delay_levels_ms or DELAY_LEVELS_MS
         number = min(int(level), len(delays))
-        if number <= 0:
-            return None
-        return self.store_timestamp + int(delays[number - 1][:-1]) * _UNIT_MS[delays[number - 1][-1]]
+        return self.store_timestamp + delays[number - 1] if number > 0 else None
 
     def index_keys(self, tags: bool) -> Iterator[str]:
         """The keys the index gets, in order: UNIQ_KEY, each of KEYS and (`tags`, 5.4.0 on) the tag's own."""
@@ -219,7 +233,7 @@ def decode(data: bytes, remaining: int | None = None) -> Message | Blank | Broke
 
 
 def recovers(message: Message, five: bool) -> bool:
-    """Whether a recovering broker goes on past it: sizes add up, the body's CRC is right, 4.x knows no V2."""
+    """Whether a recovering broker continues past it: sizes add up, the body's CRC is right, 4.x knows no V2."""
     if message.size != message.parts_size or (message.magic == MAGIC_V2 and not five):
         return False
     body = message.body

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kidx.errors import UsageError
+from kidx.errors import CannotRead, UsageError
 from kidx.evidence import read_file
 from kidx.rocketmq.config import StoreConfig, read_config
-from kidx.rocketmq.layout import Layout, read_layout
+from kidx.rocketmq.layout import Layout, read_layout, refuse_dledger
 
 if TYPE_CHECKING:
     from kidx.rocketmq.store import Store
@@ -31,14 +31,34 @@ def open_store(
     """
     from kidx.rocketmq.store import Store
 
-    layout, settings = read_layout(root, commit_log_dirs), read_config(config)
+    layout, settings = layout_and_config(root, config, commit_log_dirs)
     times = read_mtimes(mtimes, root) if mtimes else None
     return Store(layout, settings, version=version, algorithm=algorithm, mtimes_ns=times)
 
 
 def layout_and_config(root: str, config: str | None, commit_log_dirs: tuple[str, ...]) -> tuple[Layout, StoreConfig]:
-    """A store's files and settings, without loading it."""
-    return read_layout(root, commit_log_dirs), read_config(config)
+    """A store's files and settings, without loading it. Raises CannotRead, UsageError."""
+    settings = read_config(config)
+    if settings.dledger:
+        raise refuse_dledger(f"{config}: the commit log is")
+    return read_layout(root, commit_log_dirs or _configured_commit_log(root, settings)), settings
+
+
+def _configured_commit_log(root: str, settings: StoreConfig) -> tuple[str, ...]:
+    """The directories of storePathCommitLog, for a store without a commitlog directory of its own.
+
+    A store that has one is read as it lies there: the configured paths may be those of the broker it was copied from.
+    """
+    directories = settings.commit_log_dirs
+    if not directories or os.path.isdir(os.path.join(root, "commitlog")):
+        return ()
+    missing = [directory for directory in directories if not os.path.isdir(directory)]
+    if missing and len(directories) > 1:
+        raise CannotRead(
+            f"{missing[0]}: this directory of the commit log (storePathCommitLog) does not exist; give --commit-log "
+            "DIR for each directory of it"
+        )
+    return () if missing else directories
 
 
 def read_mtimes(path: str, root: str) -> dict[str, int]:

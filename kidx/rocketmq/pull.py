@@ -1,6 +1,7 @@
 """A pull as the broker would batch it, and whether it would send the consumer to a slave for the next one.
 
-Source: DefaultMessageStore.getMessage, isTheBatchFull and checkInDiskByCommitOffset of 4.9.8 and 5.5.1.
+Source: DefaultMessageStore.getMessage, isTheBatchFull and checkInDiskByCommitOffset of 4.5.2, 4.9.3, 4.9.4, 4.9.8 and
+5.5.1.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
 from kidx.rocketmq.config import StoreConfig
 from kidx.rocketmq.formats import UNIT
-from kidx.rocketmq.log_queues import LogQueue
 from kidx.rocketmq.queues import ConsumeQueue
+from kidx.rocketmq.replayed_queues import ReplayedQueue
 from kidx.rocketmq.store import Queue, Store
 
 _FILTER_BYTES = 16000  # units looked at in one pull, in bytes of the queue (maxFilterMessageSize)
@@ -56,14 +57,14 @@ def pull(store: Store, topic: str, queue_id: int, offset: int, most: int, memory
     elif offset == end:
         outside = "OFFSET_OVERFLOW_ONE", offset
     elif offset > end:
-        outside = "OFFSET_OVERFLOW_BADLY", end
+        outside = "OFFSET_OVERFLOW_BADLY", 0 if store.version.past_end_restarts and least == 0 else end
     if outside:
         return Pull(*outside, least, end, memory_bytes=memory_bytes)
     found = Pull("NO_MATCHED_MESSAGE", offset, least, end, memory_bytes=memory_bytes)
     units = _units(queue, offset, most)
     pulling = 0
     if units is None:
-        per_file = 1 if isinstance(queue, LogQueue) else queue.file_size // queue.unit_bytes
+        per_file = 1 if isinstance(queue, ReplayedQueue) else queue.file_size // queue.unit_bytes
         found.status, found.next_offset = "OFFSET_FOUND_NULL", offset + per_file - offset % per_file
         if not store.five:
             return found
@@ -126,9 +127,9 @@ def batch_full(
     return None
 
 
-def _units(queue: Queue | LogQueue, offset: int, most: int) -> Iterator[tuple[int, int, int, int]] | None:
+def _units(queue: Queue | ReplayedQueue, offset: int, most: int) -> Iterator[tuple[int, int, int, int]] | None:
     """(queue offset, messages, commit-log offset, size) from an offset to the end of its file: no pull goes further."""
-    if isinstance(queue, LogQueue):
+    if isinstance(queue, ReplayedQueue):
         return ((unit.offset, 1, unit.commit_log_offset, unit.size) for unit in queue.from_offset(offset, most))
     if isinstance(queue, BatchConsumeQueue):
         return _batch_units(queue, offset)

@@ -1,7 +1,8 @@
 """A store as a broker has it right after loading, recovery included, all in memory: the files stay as they are.
 
 Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore, IndexService of
-RocketMQ 4.9.8 and 5.5.1. Queues are built when they are asked for: a look-up in one need not read a thousand others.
+RocketMQ 4.9.8 and 5.5.1; of 5.0.0, 5.2.0, 5.3.1, 5.3.3 and 5.4.0 where they differ. Queues are built when they are
+asked for: a look-up in one need not read a thousand others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cached_property
 
 from kidx.errors import KidxError
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
-from kidx.rocketmq.behaviour import Behaviour, behaviour_of, written_by_five
+from kidx.rocketmq.broker_version import BrokerVersion, version_of, written_by_five
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.commit_log import CommitLog, take_end_marker, walk
 from kidx.rocketmq.config import StoreConfig, common_size
@@ -19,12 +20,12 @@ from kidx.rocketmq.files import MappedFile, OpenFiles, series_refusal
 from kidx.rocketmq.formats import MAGIC_V1, UNIT
 from kidx.rocketmq.index_file import DEFAULT_ENTRIES, DEFAULT_SLOTS, IndexFile, infer_shape
 from kidx.rocketmq.layout import Layout, StoreFile
-from kidx.rocketmq.log_queues import LogQueue, replay
 from kidx.rocketmq.messages import Message, recovers
 from kidx.rocketmq.queues import ConsumeQueue
+from kidx.rocketmq.replayed_queues import ReplayedQueue, replay
 
 Queue = ConsumeQueue | BatchConsumeQueue
-_RECOVER_FILES_FIVE = 10  # MessageStoreConfig.commitLogRecoverMaxNum
+_MOST_RECOVERED_FILES = 10  # MessageStoreConfig.commitLogRecoverMaxNum, 5.4.0 on
 
 
 class DoesNotLoad(KidxError):
@@ -50,9 +51,9 @@ class Store:
         self._queues: dict[tuple[str, int], Queue] = {}  # recovered from their own files
         self._last: Message | None = None  # the commit log's last message
         self._ready: dict[tuple[str, int], Queue | None] = {}  # and brought in line with the commit log
-        self.behaviour: Behaviour = behaviour_of(version, algorithm, five=False)
+        self.version: BrokerVersion = version_of(version, algorithm, five=False)
         if version is None:
-            self.behaviour = behaviour_of(None, algorithm, self._five_wrote())
+            self.version = version_of(None, algorithm, self._five_wrote())
         self.log = CommitLog(self.opened, self._load(layout.commit_log, config.commit_log_bytes), self._log_file_bytes)
 
     def close(self) -> None:
@@ -62,7 +63,7 @@ class Store:
     @property
     def five(self) -> bool:
         """Whether the broker asked is of the 5.x line."""
-        return self.behaviour.five
+        return self.version.five
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
         """A queue as the loaded store has it; None for one it does not know. The same object each time."""
@@ -80,17 +81,18 @@ class Store:
         if not self.log.files:  # "The commitlog files are deleted, and delete the consume queue files"
             loaded.files = []
         elif self._log_end is not None:
-            early = not self.five and self._reaches(self._log_end)
+            dispatches = self.version.dispatches_on_load
+            early = not dispatches and self._reaches(self._log_end)
             for message in requests:
-                loaded.put(message, message.tag_code())
-            if early or (self.five and self._reaches_after_dispatch()):
+                loaded.put(message, message.tag_code(self.config.delay_levels_ms))
+            if early or (dispatches and self._reaches_after_dispatch()):
                 loaded.drop_from(self._log_end)
         loaded.correct_min_offset(self.log.first_offset)
         self._apply_mtimes(loaded)
         return loaded
 
     @cached_property
-    def replayed(self) -> dict[tuple[str, int], LogQueue]:
+    def replayed(self) -> dict[tuple[str, int], ReplayedQueue]:
         """The queues of a store that keeps them in RocksDB, as the commit log gives them; the whole of it is read."""
         return replay(self.log) if self._log_end is not None else {}
 
@@ -135,12 +137,12 @@ class Store:
             return None
         if self.unclean:
             return -(2**63)
-        if not self.five or self.layout.rocksdb or self._reaches(end):
+        if not self.version.dispatches_on_load or self.layout.rocksdb or self._reaches(end):
             return None
         return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
     def dispatched(self) -> Iterator[Message]:
-        """The messages that recovery gives to queues and index again, in order; walked anew, so that none is kept."""
+        """The messages that recovery gives to queues and index again, in order; walked each time, none is kept."""
         after = self._dispatch_after
         if after is not None:
             for _, message in self._recover_log():
@@ -150,29 +152,31 @@ class Store:
     @cached_property
     def _first_file_to_recover(self) -> int:
         files = self.log.files
-        if not self.unclean and not self.five:
+        if not self.unclean and not self.version.dispatches_on_load:
             return max(0, len(files) - 3)
+        limited = self.version.limits_recovery
         for back, index in enumerate(range(len(files) - 1, 0, -1), 1):
-            if (self.five and back >= _RECOVER_FILES_FIVE) or self._may_start_at(files[index]):
+            if (limited and back >= _MOST_RECOVERED_FILES) or self._may_start_at(files[index]):
                 return index
         return 0
 
     def _may_start_at(self, file: MappedFile) -> bool:
         """Whether recovery may begin with this file (isMappedFileMatchedRecover): its start was flushed."""
+        version, crash_safe = self.version, self.config.crash_safe_index
+        if not self.unclean and not version.limits_recovery:  # 5.3.2 and 5.3.3
+            return self._reaches(file.base)
         first = next((found for _, found in walk(file)), None)
         if not isinstance(first, Message) or first.store_timestamp == 0:
             return False
-        if not self.five:
-            least = self.checkpoint.least_timestamp
-            if self.config.crash_safe_index:
-                least = min(least, self.checkpoint.index_timestamp)
-            return first.magic == MAGIC_V1 and first.store_timestamp <= least
-        if not recovers(first, True):
+        if version.limits_recovery and not recovers(first, True):
             return False
-        if self.config.crash_safe_index and first.store_timestamp > self.checkpoint.index_timestamp:
+        if crash_safe and first.store_timestamp > self.checkpoint.index_timestamp:
             return False
         if not self.unclean:
             return self._reaches(first.physical_offset)
+        if not version.recovers_from_queues:
+            known = first.magic == MAGIC_V1 or version.knows_v2
+            return known and first.store_timestamp <= self.checkpoint.least_timestamp
         if self.checkpoint.logics_offset <= 0:
             return first.store_timestamp <= self.checkpoint.logics_timestamp
         return first.physical_offset <= self.checkpoint.logics_offset
@@ -227,7 +231,7 @@ class Store:
             return []
         kept, why = series_refusal(files, file_bytes or self._log_file_bytes, self.five)
         if why:
-            raise DoesNotLoad(f"a broker of {self.behaviour} does not load this store: {why}")
+            raise DoesNotLoad(f"a broker of {self.version} does not load this store: {why}")
         return kept
 
     @cached_property
@@ -263,7 +267,7 @@ class Store:
             files.append(self._next_index(files))
         if message.physical_offset < files[-1].end_offset:
             return
-        for key in message.index_keys(self.behaviour.indexes_tags):
+        for key in message.index_keys(self.version.indexes_tags):
             if not files[-1].put(key, message.physical_offset, message.store_timestamp):
                 files.append(self._next_index(files))
                 files[-1].put(key, message.physical_offset, message.store_timestamp)
@@ -280,14 +284,14 @@ class Store:
         return self.config.index_slots or DEFAULT_SLOTS, self.config.index_entries or DEFAULT_ENTRIES
 
     def index_shape(self, file: StoreFile) -> tuple[int, int]:
-        """(slots, entries) of an index file: as configured, else inferred. Raises DoesNotLoad where nothing tells."""
+        """(slots, entries) of an index file: as configured, else inferred. Raises DoesNotLoad where neither can be."""
         if self.config.index_slots and self.config.index_entries:
             return self.config.index_slots, self.config.index_entries
         shape = infer_shape(self.opened, file.path)
         if shape is None:
             raise DoesNotLoad(
-                f"{file.path}: how many slots and entries it has is recorded nowhere and cannot be told from what is in"
-                " it; give --config FILE with maxHashSlotNum and maxIndexNum"
+                f"{file.path}: how many slots and entries it has is recorded nowhere and cannot be inferred from its"
+                " content; give --config FILE with maxHashSlotNum and maxIndexNum"
             )
         return shape
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from kidx.errors import KidxError
-from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES
+from kidx.errors import KidxError, Refused
+from kidx.evidence import from_bytes
+from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
+from kidx.logdir.tree import Segment
+from kidx.surgery.index_interval import Interval
 from kidx.surgery.journal import new_run
+from kidx.surgery.output import refuse_place
 from kidx.surgery.rebuild import Rebuilt, Target, changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.replace import Change, carry_out, create_apart
 from kidx.surgery.undo import plan_undo
+
+_SOUND = "sound, so left as it is (--all replaces it)"
 
 
 class Step(NamedTuple):
@@ -39,15 +45,19 @@ def rebuild_steps(
     output: str | None,
     on_failure: Callable[[KidxError], None],
     *,
-    interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
+    interval_of: Callable[[str], Interval],
+    sound_indexes: Callable[[Segment], Container[str]] | None = None,
     max_index_size: int = DEFAULT_MAX_INDEX_BYTES,
     jobs: int = 1,
 ) -> Iterator[Step]:
     """The steps that write the indexes of the segments in `paths` below `output`, or in place where it is None.
 
-    A segment that cannot be rebuilt does not stop the others: its error is passed to `on_failure`.
+    `interval_of` gives the index.interval.bytes of the partition in a directory. In place, the indexes of a segment
+    that are in `sound_indexes` stay as they are. A segment that cannot be rebuilt does not stop the others: its error
+    is passed to `on_failure`.
     """
     run = new_run()
+    sources: dict[str, str] = {}  # of each directory below `output`
     for path in paths:
         targets = targets_of(path)
         while True:
@@ -55,19 +65,39 @@ def rebuild_steps(
                 target = next(targets, None)
                 if target is None:
                     break
-                yield from _steps_of(target, rebuild(target, interval_bytes, max_index_size, jobs), output, run)
+                if output is not None:
+                    _refuse_output(target, output, sources)
+                interval = interval_of(target.partition.directory)
+                rebuilt = rebuild(target, interval.bytes, max_index_size, jobs)
+                if output is None:
+                    sound = sound_indexes(target.segment) if sound_indexes else ()
+                    yield from _in_place(rebuilt, sound, run)
+                else:
+                    yield from _apart(rebuilt, output)
             except KidxError as e:
                 on_failure(e)
 
 
-def _steps_of(target: Target, rebuilt: Rebuilt, output: str | None, run: str) -> Iterator[Step]:
-    base, log = target.segment.base_offset, rebuilt.log_path
-    if output is None:
-        for change in changes_in_place(rebuilt):
-            yield Step(change, base, partial(carry_out, change, run, like=log), rebuilt.said)
-    else:
-        for change in changes_apart(rebuilt, output):
-            yield Step(change, base, partial(create_apart, change.path, change.after or b""), rebuilt.said)
+def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None:
+    """Raises Refused where a partition's new indexes would come among evidence, or among those of another."""
+    source = target.partition.directory
+    refuse_place(output, [source])
+    if sources.setdefault(target.below, source) != source:
+        raise Refused(f"{source}: {sources[target.below]} has the same name below {output}; not written")
+
+
+def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Step]:
+    for change in changes_in_place(rebuilt, sound):
+        kept = change.path in sound and not change.changes
+        note = "; ".join(filter(None, (rebuilt.said, _SOUND if kept else "")))
+        write = partial(carry_out, change, run, like=rebuilt.log_path)
+        yield Step(change, rebuilt.target.segment.base_offset, write, note)
+
+
+def _apart(rebuilt: Rebuilt, output: str) -> Iterator[Step]:
+    for change in changes_apart(rebuilt, output):
+        write = partial(create_apart, change.path, change.after or from_bytes(b""))
+        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.said)
 
 
 def undo_steps(path: str, *, dry_run: bool) -> Iterator[Step]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kidx.errors import UsageError
 from kidx.evidence import Evidence
+from kidx.exit_status import UNREADABLE
 from kidx.formats.batches import Batch
 from kidx.formats.control import parse_control
 from kidx.formats.records import Damage
@@ -19,7 +20,7 @@ from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.window_records import records_in_order
 from kidx.tables.batches import LogReader
 from kidx.tables.selection import EVERYTHING, Condition, Selection, conditions_of
-from kidx.tables.table import TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 if TYPE_CHECKING:
     from kidx.formats.schemas.topics import Decoder

@@ -8,11 +8,13 @@ from typing import Any
 
 from kidx.errors import UsageError
 from kidx.evidence import is_directory
+from kidx.exit_status import UNREADABLE
+from kidx.formats.broker_versions import NEWEST, Version
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, base_offset_of, parse_file_name
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.partition import Listed, PartitionReader
 from kidx.lookup.segment import NOT_FOUND, FoundBatch, SegmentReader, segment_of
-from kidx.tables.table import BOOL, TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import BOOL, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 _READ_COLUMNS = (
     Column("file", TEXT),
@@ -66,13 +68,15 @@ def find_table(
     base_offset: int | None = None,
     isolation: str | None = None,
     page_bytes: int | None = None,
+    broker_version: Version = NEWEST,
 ) -> Table:
     """kidx.find.v1: one row, the first record at or past a time, as a segment or as the broker's ListOffsets finds it.
 
-    `timestamp` is ms since the epoch, or for a partition one of kidx.lookup.partition.SPECIAL; no record before the
-    offset `start` counts. The other arguments and the errors are those of read_table.
+    `timestamp` is ms since the epoch, or for a partition one of kidx.lookup.partition.SPECIAL, whose answer depends on
+    `broker_version`; no record before the offset `start` counts. The other arguments and the errors are those of
+    read_table.
     """
-    return _LogLookup(path, base_offset, isolation, page_bytes).find(timestamp, start)
+    return _LogLookup(path, base_offset, isolation, page_bytes).find(timestamp, start, broker_version)
 
 
 class _LogLookup:
@@ -136,11 +140,11 @@ class _LogLookup:
             self._touched, cut, self._isolation, why,
         )  # fmt: skip
 
-    def find(self, timestamp: int, start: int | None) -> Table:
+    def find(self, timestamp: int, start: int | None, broker_version: Version) -> Table:
         """See find_table."""
         if self._segment is None:
             assert self._partition is not None
-            listed = self._partition.list_offsets(timestamp, start, self._isolation, self._watch)
+            listed = self._partition.list_offsets(timestamp, start, self._isolation, self._watch, broker_version)
         elif timestamp < 0:
             raise UsageError(f"{self._path}: {timestamp} is no time, but asks a partition; give its directory")
         else:

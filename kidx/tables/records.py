@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kidx.evidence import Evidence
+from kidx.exit_status import UNREADABLE
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type, type_name
 from kidx.formats.records import Record
 from kidx.segments.records import read_records
 from kidx.tables.batches import LogReader
 from kidx.tables.selection import EVERYTHING, Condition, Selection, conditions_of
-from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, UNREADABLE, Column, Notes, Table
+from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 SCHEMA = "kidx.record.v1"
 _HASH_DIGITS = 16  # enough to tell values apart, too few to be looked up in a table of hashes of all of them

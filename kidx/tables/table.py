@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kidx.errors import CannotRead
+from kidx.exit_status import CLEAN
 
 if TYPE_CHECKING:
     from kidx.text.integer_text import Integers, Maybe
 
 INT, TEXT, BOOL, BYTES, TREE, TIMESTAMP = "int", "text", "bool", "bytes", "tree", "timestamp"
-# The exit statuses that a table can imply; kidx/cli/exit_status.py says what they mean to a user.
-CLEAN, FINDINGS, UNREADABLE = 0, 1, CannotRead.exit_status
 
 
 class Column:

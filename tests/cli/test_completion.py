@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
-from kidx.cli.exit_status import CLEAN
-from kidx.cli.group import LazyGroup, cli
+from kidx.cli.commands import LazyGroup
+from kidx.cli.group import cli
+from kidx.exit_status import CLEAN
 from tests.support import HANG_S, kidx
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.cli.exit_status import CLEAN, FINDINGS, UNREADABLE, USAGE
+from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE, USAGE
 from tests.support import FIXTURES, HANG_S, Ran, kidx, kidx_here
 
 SUFFIXES = (".index", ".timeindex", ".txnindex", ".log", ".snapshot", ".checkpoint")

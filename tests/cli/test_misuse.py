@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.cli.exit_status import CLEAN, UNREADABLE, USAGE
+from kidx.exit_status import CLEAN, UNREADABLE, USAGE
 from tests.support import FIXTURES, kidx_here
 
 SET = FIXTURES / "kafka-4.3.1/clean"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kidx.cli.exit_status import CLEAN, FINDINGS, UNREADABLE, USAGE
 from kidx.evidence import from_bytes
+from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE, USAGE
 from kidx.formats.batches import LEGACY_CRC_START
 from kidx.formats.indexes import TIME_INDEX
 from kidx.logdir.names import INDEX_OF_KIND, PRODUCER_SNAPSHOT, TIME, base_offset_of

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kidx.checks.catalogue import RULES
-from kidx.cli.exit_status import CLEAN
+from kidx.exit_status import CLEAN
 from kidx.logdir.names import INDEX_OF_KIND, TIME
 from tests.fuzz.hunt import prepare
 from tests.interop.fuzzing import BESIDE, DEEP, PRINT, START, TOOL, Comparison, Judge, Seen

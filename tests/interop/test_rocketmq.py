@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.rocketmq.behaviour import CLASSIC
+from kidx.rocketmq.broker_version import CLASSIC
 from kidx.rocketmq.java import JavaThrows
 from kidx.rocketmq.open import open_store
 from kidx.rocketmq.pull import pull
@@ -92,8 +92,8 @@ def _own(store: Store, asked: list[str], memory: int) -> str:
             return f"{queue.min_offset}\t{queue.max_offset}" if queue else "0\t0"
         if not isinstance(queue, ConsumeQueue):
             return "0"
-        search = Search(queue, store.log, checks_end=store.behaviour.checks_log_end)
-        if store.behaviour.algorithm == CLASSIC:
+        search = Search(queue, store.log, checks_end=store.version.checks_log_end)
+        if store.version.algorithm == CLASSIC:
             return str(search.classic(int(asked[3]), clamp=store.five))
         return str(search.current(int(asked[3]), asked[4].lower()))
     except JavaThrows as e:

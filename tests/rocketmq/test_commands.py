@@ -156,8 +156,8 @@ def test_dump_of_ext_batch_and_abort(tmp_path: Path) -> None:
     batches = json_rows(
         run("dump", lay_out(fives / "batch_cq", tmp_path), "--kind", "batch_queue", "--format", "jsonl")
     )
-    told = [json.loads(line) for line in (fives / "batch_cq" / "consumequeue.jsonl").read_text().splitlines()]
-    assert [r["base_offset"] for r in batches] == [r["offset"] for r in told if r["kind"] == "BatchCQ"]
+    known = [json.loads(line) for line in (fives / "batch_cq" / "consumequeue.jsonl").read_text().splitlines()]
+    assert [r["base_offset"] for r in batches] == [r["offset"] for r in known if r["kind"] == "BatchCQ"]
     (abort,) = json_rows(run("dump", lay_out(fives / "unclean", tmp_path) / "abort", "--format", "jsonl"))
     assert abort["unclean"] is True and abort["pid"] > 0
 
@@ -173,7 +173,8 @@ def test_rocksdb_queues_are_refused_and_answered_from_the_log(tmp_path: Path) ->
     assert (asked.status, asked.rows[0]["offset"]) == (0, 0)
     assert b"answered from the commit log" in asked.err
     verified = kidx("rocketmq", "verify", store, "--format", "jsonl")
-    assert (verified.status, verified.rows[-1]["skipped"][0]["what"]) == (0, f"{store}/consumequeue")
+    assert verified.status == 0
+    assert f"{store}/consumequeue" in [one["what"] for one in verified.rows[-1]["skipped"]]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name not in ("wrong_length", "zero_length_last")], ids=name_of)
@@ -182,9 +183,9 @@ def test_stat_measures_every_store(case: Path, tmp_path: Path) -> None:
     found = {(r["what"], r["name"]): r for r in json_rows(run("stat", store, "--format", "jsonl"))}
     recorded = json.loads((case / "queues.json").read_text())
     assert found["commit_log", ""]["max_offset"] == recorded["maxPhyOffset"]
-    for told in recorded["queues"]:
-        row = found.get(("queue", f"{told['topic']}/{told['queue']}"))
-        assert row is None or (row["min_offset"], row["max_offset"]) == (told["minOffset"], told["maxOffset"])
+    for known in recorded["queues"]:
+        row = found.get(("queue", f"{known['topic']}/{known['queue']}"))
+        assert row is None or (row["min_offset"], row["max_offset"]) == (known["minOffset"], known["maxOffset"])
 
 
 def test_diff_of_a_slave_behind_and_of_one_that_parted(tmp_path: Path) -> None:
@@ -236,12 +237,12 @@ def _everything(root: Path) -> list[tuple[str, int, int, str]]:
     [
         (["lookup", "STORE", "Orders", "0"], "one kind of question"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--key", "x"], "one kind of question"),
-        (["lookup", "STORE", "Orders", "--time", "1"], "want TOPIC and QUEUE"),
+        (["lookup", "STORE", "Orders", "--time", "1"], "TOPIC, QUEUE and either"),
         (["lookup", "STORE", "Orders", "0", "--time", "noon"], "epoch milliseconds"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--broker-version", "3.2"], "no RocketMQ version"),
         (["lookup", "STORE", "Orders", "0", "--time", "1", "--mtimes", "STORE/checkpoint"], "path TAB nanoseconds"),
         (["pull", "STORE", "Orders", "0", "--offset", "1"], "either --memory or"),
-        (["dump", "STORE/lock"], "tell no kind of file"),
+        (["dump", "STORE/lock"], "do not show what kind of file"),
         (["stat", "STORE/nothing"], "no such file"),
         (["stat", "STORE/config"], "no RocketMQ store"),
         (["verify", "STORE", "--select", "KXR9"], "no rule has this"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.rocketmq.checks.run import check_store
+from kidx.rocketmq.engine.store import check_store
 from kidx.rocketmq.formats import UNIT
 from kidx.rocketmq.java import string_hash
 from kidx.rocketmq.open import layout_and_config

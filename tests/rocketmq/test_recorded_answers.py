@@ -11,12 +11,12 @@ import pytest
 
 from kidx.evidence import read_file
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
-from kidx.rocketmq.behaviour import CLASSIC
+from kidx.rocketmq.broker_version import CLASSIC
 from kidx.rocketmq.commit_log import walk
 from kidx.rocketmq.ext_units import read_ext_unit
 from kidx.rocketmq.formats import ext_offset, is_ext_address
 from kidx.rocketmq.java import JavaThrows
-from kidx.rocketmq.keys import find_key
+from kidx.rocketmq.key_lookup import find_key
 from kidx.rocketmq.messages import Message
 from kidx.rocketmq.pull import pull
 from kidx.rocketmq.store import DoesNotLoad, Store
@@ -35,11 +35,11 @@ def test_ends_and_offsets(case: Path, configured: bool, tmp_path: Path) -> None:
     store = opened(lay_out(case, tmp_path), configured=configured)
     assert store.five == is_five(case)
     assert (store.log.first_offset, store.end) == (recorded["minPhyOffset"], recorded["maxPhyOffset"])
-    for told in recorded["queues"]:
-        name = told["topic"], told["queue"]
+    for known in recorded["queues"]:
+        name = known["topic"], known["queue"]
         queue = store.replayed[name] if store.layout.rocksdb else store.queue(*name)
         assert queue is not None
-        assert (queue.min_offset, queue.max_offset) == (told["minOffset"], told["maxOffset"]), name
+        assert (queue.min_offset, queue.max_offset) == (known["minOffset"], known["maxOffset"]), name
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=name_of)
@@ -74,14 +74,14 @@ class _Asked:
         name, store = (topic, queue_id), self._store
         if store.layout.rocksdb:
             queue = store.replayed.get(name)
-            return str(queue.by_time(time, boundary.lower()) if queue else 0)
+            return str(queue.by_time(time, boundary.lower(), store.version.number) if queue else 0)
         if name not in self._searches:
             self._searches[name] = self._search(*name)
         search = self._searches[name]
         try:
             if search is None:
                 return "0"
-            if isinstance(search, Search) and store.behaviour.algorithm == CLASSIC:
+            if isinstance(search, Search) and store.version.algorithm == CLASSIC:
                 return str(search.classic(time, clamp=store.five))
             return str(search.current(time, boundary.lower()))
         except JavaThrows as e:
@@ -93,7 +93,7 @@ class _Asked:
             return None
         if isinstance(queue, BatchConsumeQueue):
             return BatchSearch(queue)
-        return Search(queue, self._store.log, checks_end=self._store.behaviour.checks_log_end)
+        return Search(queue, self._store.log, checks_end=self._store.version.checks_log_end)
 
 
 @pytest.mark.parametrize("case", LOADING, ids=name_of)
@@ -106,10 +106,18 @@ def test_pulls(case: Path, tmp_path: Path) -> None:
         except JavaThrows as e:
             assert row["status"] == "!" + e.name, row
             continue
-        told = [got.status, got.next_offset, got.min_offset, got.max_offset, got.messages, got.bytes, got.suggest_slave]
+        known = [
+            got.status,
+            got.next_offset,
+            got.min_offset,
+            got.max_offset,
+            got.messages,
+            got.bytes,
+            got.suggest_slave,
+        ]
         names = ("nextBeginOffset", "minOffset", "maxOffset", "messageCount", "bufferTotalSize")
         recorded = [row["status"], *(int(row[n]) for n in names), row["suggestPullingFromSlave"] == "true"]
-        assert told == recorded, row
+        assert known == recorded, row
 
 
 @pytest.mark.parametrize("case", LOADING, ids=name_of)
@@ -171,25 +179,29 @@ def _message(found: Message) -> dict[str, object]:
 def test_units(case: Path, tmp_path: Path) -> None:
     store = opened(lay_out(case, tmp_path))
     recorded = [json.loads(line) for line in (case / "consumequeue.jsonl").read_text().splitlines()]
-    for told in recorded:
-        queue = store.queue(told["topic"], told["queue"])
+    for known in recorded:
+        queue = store.queue(known["topic"], known["queue"])
         assert queue is not None
         if isinstance(queue, BatchConsumeQueue):
-            place = queue.unit_for(told["offset"])
+            place = queue.unit_for(known["offset"])
             assert place is not None
             unit = queue.unit(*place)
-            assert [unit.commit_log_offset, unit.size, unit.tag_code] == [told["phy"], told["size"], told["tagsCode"]]
-            assert [unit.base_offset, unit.batch_size] == [told["offset"], told["batchNum"]]
-            assert unit.compact_offset == told["compactedOffset"]
+            assert [unit.commit_log_offset, unit.size, unit.tag_code] == [
+                known["phy"],
+                known["size"],
+                known["tagsCode"],
+            ]
+            assert [unit.base_offset, unit.batch_size] == [known["offset"], known["batchNum"]]
+            assert unit.compact_offset == known["compactedOffset"]
             continue
-        file = queue.find(told["offset"] * 20)
+        file = queue.find(known["offset"] * 20)
         assert file is not None
-        at, size, tag_code = queue.unit(file, told["offset"] * 20 - file.base)
-        assert [at, size, tag_code] == [told["phy"], told["size"], told["tagsCode"]], told
-        assert (told["offset"] < queue.min_offset) == told["belowMin"]
-        if "ext" in told:
+        at, size, tag_code = queue.unit(file, known["offset"] * 20 - file.base)
+        assert [at, size, tag_code] == [known["phy"], known["size"], known["tagsCode"]], known
+        assert (known["offset"] < queue.min_offset) == known["belowMin"]
+        if "ext" in known:
             assert is_ext_address(tag_code)
-            assert _ext(store, told["topic"], told["queue"], tag_code) == told["ext"]
+            assert _ext(store, known["topic"], known["queue"], tag_code) == known["ext"]
 
 
 def _ext(store: Store, topic: str, queue_id: int, address: int) -> dict[str, object]:

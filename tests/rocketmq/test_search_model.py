@@ -12,8 +12,8 @@ from kidx.pages.geometry import pages_of_bytes
 from kidx.rocketmq.formats import UNIT, leading_units
 from kidx.rocketmq.open import open_store
 from kidx.rocketmq.queues import ConsumeQueue
+from kidx.rocketmq.search_pages import pages_of, probe_rows
 from kidx.rocketmq.time_search import LOWER, UPPER, Search
-from kidx.rocketmq.touched import pages_of, probe_rows
 from tests.rocketmq.building import make_store
 
 TIMES = st.lists(st.integers(1000, 1040), min_size=1, max_size=60).map(sorted)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.rocketmq.keys import find_key
+from kidx.rocketmq.key_lookup import find_key
 from kidx.rocketmq.queues import ConsumeQueue
 from kidx.rocketmq.time_search import LOWER, Search
 from tests.rocketmq.cases import SETS, case_named, lay_out, name_of, opened, rows
@@ -23,7 +23,7 @@ def test_lost_queues_and_index_come_back_from_the_commit_log(case: Path, tmp_pat
     (lost / "checkpoint").write_bytes(bytes(4096))
     (lost / "abort").touch()
     kept, rebuilt = opened(whole), opened(lost)
-    rebuilt.behaviour = kept.behaviour
+    rebuilt.version = kept.version
     assert rebuilt.end == kept.end
     for name in kept.names():
         one, other = kept.queue(*name), rebuilt.queue(*name)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kidx.checks.catalogue import RULES
+from kidx.surgery.advice import suggest
 from tests.damage import set_entry, swap_entries
 from tests.support import KAFKA_SETS, kidx
 
@@ -36,7 +38,9 @@ def test_the_command_mends_it(partition: Path) -> None:
     rows = suggestions(partition)
     commands = {row["command"] for row in rows}
     logs = {base: partition / f"{base}.log" for base in (FIRST, SECOND)}
-    assert commands == {f"kidx rebuild {shlex.quote(str(log))} --in-place" for log in logs.values()}
+    assert commands == {
+        f"kidx rebuild {shlex.quote(str(log))} --in-place --index-interval-bytes 1024" for log in logs.values()
+    }
     for row in rows:
         assert row["reread_bytes"] == logs[Path(row["file"]).stem].stat().st_size
         assert row["reread_partition_bytes"] == sum(log.stat().st_size for log in partition.glob("*.log"))
@@ -50,7 +54,10 @@ def test_on_the_screen(partition: Path) -> None:
     swap_entries(index, 0, 1)
     index.with_suffix(".txnindex").write_bytes(b"")
     shown = kidx("verify", partition, "--suggest").out.decode()
-    assert f"  kidx rebuild {shlex.quote(str(partition / FIRST) + '.log')} --in-place\n" in shown
+    assert (
+        f"  kidx rebuild {shlex.quote(str(partition / FIRST) + '.log')} --in-place --index-interval-bytes 1024\n"
+        in shown
+    )
     assert "alternative: delete the segment's indexes and restart; the broker then reads 15.7 KiB of" in shown
     assert "No kidx command repairs:" in shown and "see kidx explain KX114" in shown
 
@@ -64,6 +71,27 @@ def test_zero_tail(partition: Path) -> None:
     assert index.read_bytes() == (PLAIN / index.name).read_bytes()
 
 
+def test_what_a_broker_preallocated_needs_no_repair(partition: Path) -> None:
+    index = partition / f"{SECOND}.index"  # of the active segment
+    index.write_bytes(index.read_bytes() + bytes(80))
+    row = next(row for row in suggestions(partition) if row["file"] == str(index))
+    assert row["command"] is None and row["advice"].startswith("nothing to repair")
+
+
 def test_formats_without_room(partition: Path) -> None:
     ran = kidx("verify", partition, "--suggest", "--format", "junit")
     assert ran.status == 2 and b"no place for suggestions" in ran.err
+
+
+def test_a_path_that_begins_with_a_dash_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    partition = Path(shutil.copytree(PLAIN, tmp_path / "-odd-0"))
+    swap_entries(partition / f"{FIRST}.index", 0, 1)
+    found = [
+        RULES["KX105"].finding(f"-odd-0/{FIRST}.index", "out of order"),
+        RULES["KX110"].finding("-x.index", "zeros"),
+    ]
+    rebuild, trim = suggest(found, RULES)
+    assert rebuild.command == f"kidx rebuild --in-place -- -odd-0/{FIRST}.log"
+    assert trim.command == "kidx trim -- -x.index"
+    assert kidx(*shlex.split(rebuild.command or "")[1:], cwd=tmp_path).status == 0

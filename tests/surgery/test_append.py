@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kidx.errors import CannotRead, Refused, UsageError
+from kidx.evidence import Evidence, from_bytes
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.surgery.append import parse_entry, plan_append
 from kidx.surgery.index_file import IndexFile, load_index
 from kidx.surgery.read_entries import entries_from_lines
 from tests.damage import append_garbage, swap_entries, zero_tail
 from tests.support import KAFKA_SETS, answers
+from tests.surgery.support import bytes_of
 
 WRITES = [row for fixture_set in KAFKA_SETS for row in answers(fixture_set, "writes.tsv")]
 APPENDS = [row for row in WRITES if row["operation"] in ("append", "tappend")]
@@ -23,7 +25,13 @@ APPENDS = [row for row in WRITES if row["operation"] in ("append", "tappend")]
 
 def new_index(kind: str, base: int = 0, data: bytes | None = None) -> IndexFile:
     name = f"{base:020d}{'.index' if kind == 'append' else '.timeindex' if kind == 'tappend' else '.txnindex'}"
-    return IndexFile(name, {"append": OFFSET_INDEX, "tappend": TIME_INDEX}.get(kind) or load_format(name), base, data)
+    return IndexFile(
+        name, {"append": OFFSET_INDEX, "tappend": TIME_INDEX}.get(kind) or load_format(name), base, data_of(data)
+    )
+
+
+def data_of(data: bytes | None) -> Evidence | None:
+    return None if data is None else from_bytes(data)
 
 
 def load_format(name: str):
@@ -38,7 +46,7 @@ def packed(kind: str, *entries: tuple[int, ...]) -> bytes:
 
 
 def appended(index: IndexFile, *texts: str, **options) -> bytes | None:
-    return plan_append(index, [parse_entry(index, text) for text in texts], **options).after
+    return bytes_of(plan_append(index, [parse_entry(index, text) for text in texts], **options).after)
 
 
 def test_recorded_answers_of_kafkas_classes() -> None:
@@ -229,7 +237,7 @@ def test_time_index_against_its_rules_one_by_one(entries: list[tuple[int, int]],
             kept.append((timestamp, offset))
     index = new_index("tappend")
     if allowed:
-        assert plan_append(index, entries, max_index_size=size).after == packed("tappend", *kept)
+        assert bytes_of(plan_append(index, entries, max_index_size=size).after) == packed("tappend", *kept)
     else:
         with pytest.raises(Refused):
             plan_append(index, entries, max_index_size=size)

@@ -27,6 +27,7 @@ from kidx.surgery.recovery import recover
 from tests.building import batch, message, record
 from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
 from tests.support import KAFKA_SETS, answer_files
+from tests.surgery.support import bytes_of
 
 KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
 RECOVERED = [
@@ -319,7 +320,7 @@ def test_targets(tmp_path: Path) -> None:
 
 def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     result = rebuilt_of(segment)
-    apart = {c.path: c.after for c in changes_apart(result, str(tmp_path / "out"))}
+    apart = {c.path: bytes_of(c.after) for c in changes_apart(result, str(tmp_path / "out"))}
     stem = str(tmp_path / "out" / "plain-0" / segment.stem)
     assert apart == {stem + ".index": result.new[OFFSET], stem + ".timeindex": result.new[TIME]}
     os.truncate(segment, 0)
@@ -327,6 +328,6 @@ def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     emptied = rebuilt_of(segment)
     assert emptied.new == {OFFSET: b"", TIME: b"", TRANSACTION: b""}
     assert {c.path for c in changes_apart(emptied, str(tmp_path / "out"))} == set(apart)
-    in_place = {c.path: c.before for c in changes_in_place(result)}
+    in_place = {c.path: bytes_of(c.before) for c in changes_in_place(result)}
     assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
     assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()

@@ -24,7 +24,6 @@ Bools = npt.NDArray[np.bool_]
 
 _CHUNK_ENTRIES = 1 << 15
 _OVERLAP = 64  # entries seen again with the next chunk, so that an order broken across the border has its neighbours
-_TAIL_READ_BYTES = 1 << 14
 
 
 def check_index_file(
@@ -70,7 +69,7 @@ def index_extent(evidence: Evidence, index_format: IndexFormat) -> Extent:
     if index_format is TRANSACTION_INDEX:
         entries, torn = divmod(evidence.size, index_format.size)
         return Extent(entries, 0, torn)
-    return extent_of(index_format, evidence.size, evidence.read, chunk_bytes=_TAIL_READ_BYTES)
+    return extent_of(index_format, evidence)
 
 
 def entry_findings(evidence: Evidence, index: IndexFile) -> Iterator[Found]:

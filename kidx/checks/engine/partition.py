@@ -17,7 +17,7 @@ from kidx.checks.engine.partition_context import PartitionContext
 from kidx.checks.engine.producer_history import ProducerHistory
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.segment import check_segment
-from kidx.checks.engine.small_files import SMALL_FILE_BYTES, SMALL_KINDS, SmallFiles
+from kidx.checks.engine.small_files import SMALL_KINDS, SmallFiles
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.logs import LogFacts
 from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing
@@ -180,7 +180,7 @@ class _PartitionCheck:
 
     def _cleaner_knows(self, name: PartitionName) -> bool:
         try:
-            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"), SMALL_FILE_BYTES)
+            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"))
         except KidxError:
             return False
         return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])

@@ -1,30 +1,24 @@
-"""`kidx rocketmq`: the commands of RocketMQ's wing, each loaded when it is called."""
+"""`kidx rocketmq`: the commands for RocketMQ stores, each imported when it is called."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import click
 
-from kidx.cli.group import LazyGroup
+from kidx.cli.commands import LazyGroup
 
-
-class RocketmqGroup(LazyGroup):
-    """The wing's own table of commands."""
-
-    headings: ClassVar[dict[str, str]] = {}
-    table: ClassVar[dict[str, tuple[str, str]]] = {
-        "dump": ("kidx.cli.rocketmq.dump", "Print what is in a store's file: queues, messages, index, checkpoint."),
-        "stat": ("kidx.cli.rocketmq.stat", "Measure a store on one screen: commit log, queues, index."),
-        "verify": ("kidx.cli.rocketmq.verify", "Check a store: every unit against the commit log."),
-        "lookup": ("kidx.cli.rocketmq.lookup", "Find a queue offset by time, a unit by offset, messages by key."),
-        "pull": ("kidx.cli.rocketmq.pull", "Batch a pull as the broker would, and say if it suggests the slave."),
-        "diff": ("kidx.cli.rocketmq.diff", "Hold a slave's commit log against its master's."),
-    }
+COMMANDS = {
+    "dump": ("kidx.cli.rocketmq.dump", "Print what is in a store's file: queues, messages, index, checkpoint."),
+    "stat": ("kidx.cli.rocketmq.stat", "Measure a store on one screen: commit log, queues, index."),
+    "verify": ("kidx.cli.rocketmq.verify", "Check a store: every unit against the commit log."),
+    "lookup": ("kidx.cli.rocketmq.lookup", "Find a queue offset by time, a unit by offset, messages by key."),
+    "pull": ("kidx.cli.rocketmq.pull", "Batch a pull as the broker would, and say if it suggests the slave."),
+    "diff": ("kidx.cli.rocketmq.diff", "Hold a slave's commit log against its master's."),
+}
 
 
 @click.group(
-    cls=RocketmqGroup,
+    cls=LazyGroup,
+    table=COMMANDS,
     epilog="""\b
 Examples:
   kidx rocketmq verify store

@@ -36,40 +36,15 @@ def command(
     With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
     slave has what such a consumer asks for.
     """
-    from kidx.cli import exit_status
+    from kidx.cli.output import print_table
     from kidx.errors import UsageError
-    from kidx.rocketmq.replicas import Difference, compare, queue_differences
-    from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
+    from kidx.report.screens.rocketmq import show_replicas
+    from kidx.tables.rocketmq.replicas import difference_table
 
     if commit_log:
-        raise UsageError("diff reads two stores, so --commit-log does not say whose it is")
+        raise UsageError("diff reads two stores, so --commit-log does not say which store it belongs to")
     left = open_asked(master, config, (), broker_version)
     right = open_asked(slave, config, (), broker_version)
-    found: list[Difference] = []
-    compared = compare(left, right, found)
-    if not (left.layout.rocksdb or right.layout.rocksdb):
-        found += queue_differences(left, right)
     if memory is None and physical_memory is not None:
         memory = left.config.bytes_in_memory(physical_memory)
-    lag = compared.master_end - compared.slave_end
-    status = exit_status.CLEAN if all(d.allowed for d in found) else exit_status.FINDINGS
-    summary = {
-        "schema": "kidx.summary.v1",
-        **compared._asdict(),
-        "lag_bytes": lag,
-        "memory_bytes": memory,
-        "slave_suggested_below": None if memory is None else max(0, compared.master_end - memory),
-        "exit_status": status,
-    }
-    kinds = {"what": TEXT, "where": TEXT, "left": TREE, "right": TREE, "allowed": BOOL}
-    columns = [Column(name, kind) for name, kind in kinds.items()]
-    table = Table("kidx.difference.v1", columns, found, summary)
-    if form == "text":
-        from kidx.report.screens.rocketmq import show_replicas
-
-        show_replicas(table)
-    else:
-        from kidx.report.formats.render import render
-
-        render(table, form)
-    return status
+    return print_table(difference_table(left, right, memory), form, show_replicas)

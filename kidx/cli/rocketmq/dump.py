@@ -20,7 +20,9 @@ Examples:
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
-@click.option("--kind", type=click.Choice(_KINDS), help="What a file is, where its place does not tell; or only these.")
+@click.option(
+    "--kind", type=click.Choice(_KINDS), help="The kind of a file whose place does not show it; or print only these."
+)
 @click.option("--body", "bodies", is_flag=True, help="Messages: print the body too, as stored.")
 @click.option(
     "--config",
@@ -43,29 +45,31 @@ def command(
 
     Every whole entry is shown as stored, up to a zero tail; judging is verify's work.
     """
-    from kidx.cli import complain, exit_status
+    from kidx import exit_status
+    from kidx.cli.messages import complain
+    from kidx.cli.output import show_table
     from kidx.errors import CannotRead, KidxError
     from kidx.report.formats.printer import Printer
     from kidx.rocketmq.config import read_config
-    from kidx.rocketmq.kinds import MESSAGES, files_of
+    from kidx.rocketmq.file_kinds import MESSAGES, files_of
     from kidx.tables.rocketmq.files import table_of
     from kidx.tables.rocketmq.messages import screen_table
 
     settings, given = read_config(config), paths_from(paths, from_file)
     files = [found for path in given for found in files_of(path, kind)]
-    printer = Printer(form, iso=iso, headings=len(files) > 1, any_schema="kidx.rocketmq_dump.v1")
-    worst = exit_status.CLEAN
     if not files:
-        complain(str(CannotRead(f"{', '.join(given)}: no file of a RocketMQ store is in it")))
-        worst = exit_status.UNREADABLE
+        raise CannotRead(f"{', '.join(given)}: no file of a RocketMQ store is in it")
+    printer = Printer(form, iso=iso, headings=len(files) > 1, any_schema="kidx.rocketmq_dump.v1")
+    status = exit_status.CLEAN
     for found in files:
         try:
             if isinstance(found, KidxError):
                 raise found
             table = table_of(*found, settings, bodies=bodies)
-            printer.print(screen_table(table) if found[1] == MESSAGES and form in ("text", "table") else table)
+            short = found[1] == MESSAGES and form in ("text", "table")
+            status = max(status, show_table(screen_table(table) if short else table, printer.print))
         except KidxError as e:
             complain(str(e))
-            worst = max(worst, e.exit_status)
+            status = max(status, e.exit_status)
     printer.close()
-    return worst
+    return status

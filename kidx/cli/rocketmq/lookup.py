@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -9,6 +11,8 @@ import click
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
 from kidx.cli.values import ANY_MS, OFFSET, Number
+from kidx.errors import UsageError
+from kidx.text.quantities import whole_number
 
 
 @click.command(
@@ -19,7 +23,7 @@ Examples:
   kidx rocketmq lookup store Orders 0 --offset 42
   kidx rocketmq lookup store Orders --key order-1 --begin 1699990000000
 
-Exit status: 0 answered, 3 the real store would throw or not load: the answer is null, and the reason is said."""
+Exit status: 0 answered, 3 the real store would throw or not load: the answer is null and the reason is printed."""
 )
 @click.argument("root", metavar="STORE", type=click.Path(readable=False))
 @click.argument("topic")
@@ -50,7 +54,7 @@ Exit status: 0 answered, 3 the real store would throw or not load: the answer is
 @click.option("--max", "most", type=Number("N", 1, 2**31 - 1), default=64, show_default=True, help="Answers a key.")
 @click.option("--begin", type=ANY_MS, default=0, show_default=True, help="Keys: from this time, epoch ms.")
 @click.option("--end", type=ANY_MS, default=2**63 - 1, help="Keys: up to this time, epoch ms.")
-@click.option("--trace-pages", is_flag=True, help="Show every probe and the pages it touches; Kafka's beside them.")
+@click.option("--trace-pages", is_flag=True, help="Show every probe, the pages it touches, and Kafka's search.")
 @broker_options
 @format_option()
 @iso_option
@@ -71,43 +75,28 @@ def command(
     **asked: Any,
 ) -> int:
     """Ask STORE for TOPIC's queue QUEUE: by --time, by --offset, or TOPIC without a queue by --key."""
-    from kidx.cli import complain, exit_status
-    from kidx.errors import UsageError, meant
-    from kidx.rocketmq.kinds import RocksDbQueues
-    from kidx.rocketmq.log_queues import NOTE
+    from kidx.cli.output import print_table
+    from kidx.report.screens.rocketmq import show_search
     from kidx.tables.rocketmq.lookups import key_table, offset_table, time_table
 
-    if sum(map(bool, (times, offsets, keys))) != 1:
-        raise UsageError("ask one kind of question: --time, --offset or --key")
-    if (queue is None) != bool(keys):
-        raise UsageError("--key wants TOPIC alone; --time and --offset want TOPIC and QUEUE")
+    if sum(map(bool, (times, offsets, keys))) != 1 or (queue is None) != bool(keys):
+        raise UsageError("ask one kind of question: TOPIC and --key, or TOPIC, QUEUE and either --time or --offset")
     store = open_asked(root, config, commit_log, broker_version, algorithm=algorithm, mtimes=mtimes)
-    if store.layout.rocksdb and offsets:
-        raise RocksDbQueues(
-            f"{root}: the queues are in RocksDB (5.2 on), which kidx does not read, so no unit can be shown"
-        )
-    if store.layout.rocksdb and not keys:
-        complain(NOTE)
-    failed: list[str] = []
+    screen = None
     if keys:
         table = key_table(store, topic, keys, asked["most"], asked["begin"], asked["end"])
     elif offsets:
         table = offset_table(store, topic, queue or 0, offsets)
     else:
-        if store.queue(topic, queue or 0) is None:
-            near = meant(topic, {name for name, _ in store.names()} - {topic})
-            complain(
-                f"{root}: there is no queue {topic}/{queue} in it; the answer is a broker's, which makes one{near}"
-            )
-        table = time_table(store, topic, queue or 0, times, asked["boundary"], asked["trace_pages"], failed)
-    if form == "text" and times and asked["trace_pages"] and not store.layout.rocksdb:
-        from kidx.report.screens.rocketmq import show_search
+        trace = asked["trace_pages"]
+        table = time_table(store, topic, queue or 0, _times(times), asked["boundary"], trace=trace)
+        screen = show_search if trace and not store.layout.rocksdb else None
+    return print_table(table, form, screen, iso=iso)
 
-        show_search(table)
-    else:
-        from kidx.report.formats.render import render
 
-        render(table, form, iso=iso)
-    for sentence in failed:
-        complain(sentence)
-    return exit_status.UNREADABLE if failed else exit_status.CLEAN
+def _times(given: Iterable[str]) -> Iterator[int]:
+    """The times given, and a line each of standard input for `-`."""
+    for text in given:
+        for line in sys.stdin if text == "-" else (text,):
+            if line.strip():
+                yield whole_number(line.strip(), "a time in epoch milliseconds")

@@ -21,7 +21,8 @@ def config_options(f: F) -> F:
         "--config",
         type=click.Path(readable=False),
         metavar="FILE",
-        help="The broker's properties: file sizes, index slots and entries.  [default: inferred from the files]",
+        help="The broker's properties: file sizes, index slots and entries, delay levels, commit-log directories.  "
+        "[default: inferred from the files]",
     )(f)
     return click.option(
         "--commit-log",
@@ -29,7 +30,7 @@ def config_options(f: F) -> F:
         type=click.Path(readable=False),
         metavar="DIR",
         multiple=True,
-        help="A directory of the commit log, where it is split over several disks; may be given again.",
+        help="A directory of the commit log, where it is split over several disks; repeatable.",
     )(f)
 
 

@@ -48,40 +48,14 @@ def command(
     form: str,
 ) -> int:
     """Pull from TOPIC's queue QUEUE of STORE, and say whether the broker would send the next pull to a slave."""
-    from kidx.cli import complain, exit_status
+    from kidx.cli.output import print_table
     from kidx.errors import UsageError
-    from kidx.rocketmq.java import JavaThrows
-    from kidx.rocketmq.log_queues import NOTE
-    from kidx.rocketmq.pull import Pull, pull
-    from kidx.tables.table import BOOL, INT, TEXT, Column, Table
+    from kidx.report.screens.rocketmq import show_pull
+    from kidx.tables.rocketmq.pulls import pull_table
 
     if (memory is None) == (physical_memory is None):
-        raise UsageError("the slave is suggested by memory: give either --memory or --physical-memory, in bytes")
+        raise UsageError("whether the slave is suggested depends on memory: give either --memory or --physical-memory")
     store = open_asked(root, config, commit_log, broker_version)
     if memory is None:
         memory = store.config.bytes_in_memory(physical_memory or 0)
-    if store.layout.rocksdb:
-        complain(NOTE)
-    found, why = None, None
-    try:
-        found = pull(store, topic, queue, offset, most, memory)
-    except JavaThrows as e:
-        why = str(e)
-        complain(f"{topic}/{queue} from {offset}: {e}")
-    kinds = {"status": TEXT, "suggest_slave": BOOL, "stopped_by": TEXT}
-    names = list(Pull.__dataclass_fields__)
-    columns = [Column("topic", TEXT), Column("queue"), Column("offset")]
-    columns += [Column(name, kinds.get(name, INT)) for name in names]
-    columns += [Column("commit_log_end"), Column("broker_version", TEXT), Column("why", TEXT)]
-    values = [getattr(found, name, None) for name in names]
-    row = [topic, queue, offset, *values, store.end, str(store.behaviour), why]
-    table = Table("kidx.rocketmq_pull.v1", columns, [row])
-    if form == "text":
-        from kidx.report.screens.rocketmq import show_pull
-
-        show_pull(table)
-    else:
-        from kidx.report.formats.render import render
-
-        render(table, form)
-    return exit_status.CLEAN if found else exit_status.UNREADABLE
+    return print_table(pull_table(store, topic, queue, offset, most, memory), form, show_pull)

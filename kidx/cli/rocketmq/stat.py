@@ -25,14 +25,9 @@ def command(
     broker_version: str | None,
     form: str,
     iso: bool,
-) -> None:
+) -> int:
     """Measure STORE as a broker would have it after loading: what is used of what is allocated, offsets, times."""
-    from kidx.report.formats.render import render
-    from kidx.rocketmq.measure import Measure, measure
-    from kidx.tables.table import INT, TEXT, TIMESTAMP, Column, Table
+    from kidx.cli.output import print_table
+    from kidx.tables.rocketmq.store_figures import store_table
 
-    store = open_asked(root, config, commit_log, broker_version)
-    kinds = {"what": TEXT, "name": TEXT, "note": TEXT, "first_timestamp": TIMESTAMP, "last_timestamp": TIMESTAMP}
-    columns = [Column(name, kinds.get(name, INT)) for name in Measure._fields]
-    summary = {"broker_version": str(store.behaviour), "unclean": store.unclean}
-    render(Table("kidx.rocketmq_stat.v1", columns, measure(store), summary), form, iso=iso)
+    return print_table(store_table(open_asked(root, config, commit_log, broker_version)), form, iso=iso)

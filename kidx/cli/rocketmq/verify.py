@@ -54,23 +54,15 @@ def command(
     color: str,
 ) -> int:
     """Check STORE: every unit against the commit log, every message, the index's chains, checkpoint, how it stopped."""
-    from kidx.checks.catalogue import codes_of
-    from kidx.cli.rocketmq_verify import verify_stores
+    from kidx.checks.catalogue import codes_of, left_out
+    from kidx.cli.output import print_checked
     from kidx.rocketmq.catalogue import RULES
+    from kidx.rocketmq.verify import verify_stores
 
     rules = None
     if select or ignore:
         rules = codes_of((select or "KXR").split(","), RULES) - codes_of((ignore or "").split(","), RULES)
-    return verify_stores(
-        roots,
-        config=config,
-        commit_log=commit_log,
-        rules=rules,
-        quick=quick,
-        jobs=jobs,
-        form=form,
-        fail_level=fail_level,
-        color=color,
-        every=every,
-        verbose=verbose,
-    )
+    checked = verify_stores(roots, config=config, commit_log=commit_log, rules=rules, quick=quick, jobs=jobs)
+    if rules is not None:
+        checked.coverage.skipped += left_out(rules, RULES)
+    return print_checked(form, checked, RULES, roots, fail_level=fail_level, color=color, every=every, verbose=verbose)

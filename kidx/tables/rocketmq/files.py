@@ -6,15 +6,17 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kidx.errors import UsageError
 from kidx.evidence import open_evidence
 from kidx.formats.fields import RecordFormat
-from kidx.rocketmq import formats, kinds
+from kidx.rocketmq import file_kinds, formats
 from kidx.rocketmq.config import StoreConfig
 from kidx.rocketmq.ext_units import ext_units, filler_start
-from kidx.rocketmq.extent import extent_of
-from kidx.rocketmq.files import MappedFile, OpenFiles
+from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.index_file import IndexFile, infer_shape
 from kidx.rocketmq.layout import base_of
+from kidx.rocketmq.used_units import used_units
+from kidx.tables.rocketmq.messages import message_table
 from kidx.tables.table import BOOL, BYTES, INT, TEXT, TIMESTAMP, Column, Table
 
 _CHUNK_UNITS = 1 << 15
@@ -22,18 +24,16 @@ _CHUNK_UNITS = 1 << 15
 
 def table_of(path: str, kind: str, config: StoreConfig, *, bodies: bool = False) -> Table:
     """The table of a file of that kind. Raises CannotRead, UsageError (an index file of unknown shape)."""
-    if kind in (kinds.QUEUE, kinds.BATCH_QUEUE):
-        return _units(path, formats.UNIT if kind == kinds.QUEUE else formats.BATCH_UNIT)
-    if kind == kinds.MESSAGES:
-        from kidx.tables.rocketmq.messages import message_table
-
+    if kind in (file_kinds.QUEUE, file_kinds.BATCH_QUEUE):
+        return _units(path, formats.UNIT if kind == file_kinds.QUEUE else formats.BATCH_UNIT)
+    if kind == file_kinds.MESSAGES:
         return message_table(path, bodies)
     return {
-        kinds.EXT: _ext,
-        kinds.INDEX: _index,
-        kinds.INDEX_HEADER: _index_header,
-        kinds.CHECKPOINT: _checkpoint,
-        kinds.ABORT: _abort,
+        file_kinds.EXT: _ext,
+        file_kinds.INDEX: _index,
+        file_kinds.INDEX_HEADER: _index_header,
+        file_kinds.CHECKPOINT: _checkpoint,
+        file_kinds.ABORT: _abort,
     }[kind](path, config)
 
 
@@ -49,7 +49,7 @@ def _units(path: str, record: RecordFormat) -> Table:
 
     def rows() -> Iterator[Sequence[Any]]:
         with open_evidence(path) as evidence:
-            extent = extent_of(record.size, evidence.size, evidence.read)
+            extent = used_units(record.size, evidence.size, evidence.read)
             summary.update(extent._asdict())
             for start in range(0, extent.units, _CHUNK_UNITS):
                 data = evidence.read(start * record.size, min(_CHUNK_UNITS, extent.units - start) * record.size)
@@ -87,14 +87,12 @@ def _ext(path: str, _: StoreConfig) -> Table:
 
 
 def _shape(opened: OpenFiles, path: str, config: StoreConfig) -> tuple[int, int]:
-    from kidx.errors import UsageError
-
     if config.index_slots and config.index_entries:
         return config.index_slots, config.index_entries
     shape = infer_shape(opened, path)
     if shape is None:
         raise UsageError(
-            f"{path}: how many slots it has is recorded nowhere and cannot be told from what is in it; "
+            f"{path}: how many slots it has is recorded nowhere and cannot be inferred from what is in it; "
             "give --config FILE with maxHashSlotNum and maxIndexNum (or --kind index_header)"
         )
     return shape
@@ -142,10 +140,3 @@ def _abort(path: str, _: StoreConfig) -> Table:
     columns = [Column("unclean", BOOL), Column("pid")]
     row = [True, int(text) if text.isascii() and text.isdigit() else None]
     return Table("kidx.rocketmq_abort.v1", columns, [row], constants={"file": path})
-
-
-def mapped(path: str) -> MappedFile:
-    """A file on its own as the walkers want it, its base from its name."""
-    opened = OpenFiles()
-    size = opened.get(path).size
-    return MappedFile(opened, path, base_of(os.path.basename(path)) or 0, size, size)

@@ -1,4 +1,4 @@
-"""Kafka's search beside RocketMQ's: what each system touches for the same question."""
+"""What Kafka's search would touch for the question that RocketMQ's answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kidx.rocketmq.store import Queue
 INDEX_INTERVAL_BYTES = 4096  # Kafka's index.interval.bytes
 
 
-def kafka_beside(queue: Queue, offset: int) -> dict[str, Any]:
-    """What Kafka would touch had it kept this queue's messages in one segment with its default index interval.
+def kafka_search(queue: Queue, offset: int) -> dict[str, Any]:
+    """What Kafka would touch if this queue's messages were in one segment with the default index interval.
 
     A time index entry is written at most every 4,096 bytes of log, so the number of messages and their mean size say
     how many entries there are; the search then goes where the answer's offset lies among them. Kafka reads one time
@@ -40,7 +40,7 @@ def _pages(index: IndexFormat, entries: int, target: int) -> list[int]:
 
 
 def _mean_size(queue: Queue) -> int:
-    """Mean size of the last file's messages, bytes: units say sizes, so the commit log is not read."""
+    """Mean size of the last file's messages, bytes: units hold sizes, so the commit log is not read."""
     file = queue.files[-1]
     sizes = [
         size

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kidx.errors import UsageError
+from kidx.errors import meant
+from kidx.exit_status import UNREADABLE
 from kidx.rocketmq.batch_queues import BatchConsumeQueue
-from kidx.rocketmq.behaviour import CLASSIC, CURRENT
+from kidx.rocketmq.broker_version import CLASSIC, CURRENT
+from kidx.rocketmq.file_kinds import RocksDbQueues
 from kidx.rocketmq.java import JavaThrows
+from kidx.rocketmq.key_lookup import find_key
+from kidx.rocketmq.offset_lookup import locate
+from kidx.rocketmq.search_pages import pages_of, probe_rows
 from kidx.rocketmq.store import Store
 from kidx.rocketmq.time_search import BatchSearch, Search
-from kidx.rocketmq.touched import pages_of, probe_rows
-from kidx.tables.rocketmq.kafka_comparison import kafka_beside
-from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Table
+from kidx.tables.rocketmq.kafka_comparison import kafka_search
+from kidx.tables.rocketmq.store_notes import note_rocksdb
+from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 TIME_COLUMNS = (
     Column("topic", TEXT),
@@ -29,66 +33,73 @@ TRACE_COLUMNS = (Column("probes", TREE), Column("pages", TREE), Column("kafka", 
 
 
 def time_table(
-    store: Store, topic: str, queue_id: int, times: Sequence[str], boundary: str, trace: bool, failed: list[str]
+    store: Store, topic: str, queue_id: int, times: Iterable[int], boundary: str, *, trace: bool = False
 ) -> Table:
-    """kidx.rocketmq_lookup.v1: a row a time. Where the store would throw, offset is null and `why` says so."""
+    """kidx.rocketmq_lookup.v1: a row a time, epoch ms. Where the store would throw, offset is null and `why` says so.
+
+    `trace` adds each search's probes, the pages they touch and Kafka's search. Queues in RocksDB are answered from the
+    commit log, without a trace.
+    """
+    notes = Notes()
+    note_rocksdb(store, notes)
+    columns = [*TIME_COLUMNS, *TRACE_COLUMNS]
     if store.layout.rocksdb:
-        return replayed_time_table(store, topic, queue_id, times, boundary)
+        rows = _replayed_rows(store, topic, queue_id, times, boundary)
+        return Table("kidx.rocketmq_lookup.v1", columns, rows, notes=notes)
+    if store.queue(topic, queue_id) is None:
+        near = meant(topic, {name for name, _ in store.names()} - {topic})
+        root = store.layout.root
+        notes.add(f"{root}: no queue {topic}/{queue_id}; the answer is that of a broker, which creates one{near}")
+    rows = _time_rows(store, topic, queue_id, times, boundary, trace, notes)
+    return Table("kidx.rocketmq_lookup.v1", columns, rows, notes=notes)
+
+
+def _time_rows(
+    store: Store, topic: str, queue_id: int, times: Iterable[int], boundary: str, trace: bool, notes: Notes
+) -> Iterator[list[Any]]:
     queue = store.queue(topic, queue_id)
     search: Search | BatchSearch | None = None
     if isinstance(queue, BatchConsumeQueue):
         search = BatchSearch(queue)
     elif queue is not None:
-        search = Search(queue, store.log, checks_end=store.behaviour.checks_log_end)
-    algorithm = CURRENT if isinstance(search, BatchSearch) else store.behaviour.algorithm
-    said_boundary = boundary if algorithm == CURRENT else None
-
-    def rows() -> Iterator[list[Any]]:
-        for time in _times(times):
-            offset, why = 0, None
-            try:
-                if isinstance(search, Search) and algorithm == CLASSIC:
-                    offset = search.classic(time, clamp=store.five)
-                elif search is not None:
-                    offset = search.current(time, boundary)
-            except JavaThrows as e:
-                why = str(e)
-                failed.append(f"{topic}/{queue_id} at {time}: {e}")
-            row = [topic, queue_id, time, algorithm, said_boundary, None if why else offset, why]
-            if not trace:
-                yield [*row, None, None, None]
-                continue
+        search = Search(queue, store.log, checks_end=store.version.checks_log_end)
+    algorithm = CURRENT if isinstance(search, BatchSearch) else store.version.algorithm
+    for time in times:
+        offset, why = 0, None
+        try:
+            if isinstance(search, Search) and algorithm == CLASSIC:
+                offset = search.classic(time, clamp=store.five)
+            elif search is not None:
+                offset = search.current(time, boundary)
+        except JavaThrows as e:
+            why = str(e)
+            notes.add(f"{topic}/{queue_id} at {time}: {e}", UNREADABLE)
+        answer = [algorithm, boundary if algorithm == CURRENT else None, None if why else offset, why]
+        traced: list[Any] = [None] * len(TRACE_COLUMNS)
+        if trace:
             probes = search.probes if search else []
-            kafka = None if queue is None or why else kafka_beside(queue, offset)
-            yield [*row, probe_rows(probes, queue), pages_of(probes, queue), kafka]
+            kafka = None if queue is None or why else kafka_search(queue, offset)
+            traced = [probe_rows(probes, queue), pages_of(probes, queue), kafka]
+        yield [topic, queue_id, time, *answer, *traced]
 
-    return Table("kidx.rocketmq_lookup.v1", [*TIME_COLUMNS, *TRACE_COLUMNS], rows())
 
-
-def replayed_time_table(store: Store, topic: str, queue_id: int, times: Sequence[str], boundary: str) -> Table:
-    """The same table for a store whose queues are in RocksDB; what a probe there touches is RocksDB's affair."""
+def _replayed_rows(store: Store, topic: str, queue_id: int, times: Iterable[int], boundary: str) -> Iterator[list[Any]]:
+    """Rows of a store whose queues are in RocksDB; which pages a search there touches is unknown."""
     queue = store.replayed.get((topic, queue_id))
-    rows = (
-        [topic, queue_id, time, CURRENT, boundary, queue.by_time(time, boundary) if queue else 0, *[None] * 4]
-        for time in _times(times)
-    )
-    return Table("kidx.rocketmq_lookup.v1", [*TIME_COLUMNS, *TRACE_COLUMNS], rows)
-
-
-def _times(times: Sequence[str]) -> Iterator[int]:
-    for said in times:
-        for text in sys.stdin if said == "-" else (said,):
-            if text.strip():
-                try:
-                    yield int(text)
-                except ValueError:
-                    raise UsageError(f"{text.strip()}: a time in epoch milliseconds is wanted") from None
+    for time in times:
+        offset = queue.by_time(time, boundary, store.version.number) if queue else 0
+        yield [topic, queue_id, time, CURRENT, boundary, offset, *[None] * 4]
 
 
 def offset_table(store: Store, topic: str, queue_id: int, offsets: Sequence[int]) -> Table:
-    """kidx.rocketmq_offset.v1: where a queue offset lies: pure arithmetic, then the unit, no search."""
-    from kidx.rocketmq.by_offset import locate
+    """kidx.rocketmq_offset.v1: where a queue offset lies: arithmetic, then the unit, no search.
 
+    Raises RocksDbQueues where the queues are in RocksDB.
+    """
+    if store.layout.rocksdb:
+        raise RocksDbQueues(
+            f"{store.layout.root}: the queues are in RocksDB (5.2 on), which kidx does not read: no unit can be shown"
+        )
     names = ("topic", "queue", "offset", "file", "position", "state", "commit_log_offset", "size", "tag_code")
     columns = [Column(name, TEXT if name in ("topic", "file", "state") else INT) for name in names]
     columns += [Column("timestamp", TIMESTAMP, "ms"), Column("pages", TREE)]
@@ -99,8 +110,6 @@ def offset_table(store: Store, topic: str, queue_id: int, offsets: Sequence[int]
 
 def key_table(store: Store, topic: str, keys: Sequence[str], most: int, begin: int, end: int) -> Table:
     """kidx.rocketmq_key.v1: commit-log offsets of a key's hash, newest first."""
-    from kidx.rocketmq.keys import find_key
-
     columns = (Column("topic", TEXT), Column("key", TEXT), Column("commit_log_offsets", TREE))
     rows = ([topic, key, find_key(store, topic, key, most, begin, end)] for key in keys)
     return Table("kidx.rocketmq_key.v1", columns, rows)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from kidx.rocketmq.commit_log import walk
+from kidx.rocketmq.files import MappedFile, OpenFiles
 from kidx.rocketmq.formats import MAGIC_BLANK, MESSAGE_HEAD
+from kidx.rocketmq.layout import base_of
 from kidx.rocketmq.messages import Blank, Broken, Message
-from kidx.tables.rocketmq.files import mapped
 from kidx.tables.table import BOOL, BYTES, INT, TEXT, TIMESTAMP, TREE, Column, Table
 
 _COLUMNS = (
@@ -44,7 +46,9 @@ _TRANSACTIONS = {0x4: "prepared", 0x8: "committed", 0xC: "rolled_back"}
 
 def message_table(path: str, bodies: bool) -> Table:
     """kidx.rocketmq_message.v1: a row a record of a commit-log file; `bodies` adds the body, as stored."""
-    file = mapped(path)
+    opened = OpenFiles()
+    size = opened.get(path).size
+    file = MappedFile(opened, path, base_of(os.path.basename(path)) or 0, size, size)
     summary: dict[str, Any] = {}
 
     def rows() -> Iterator[list[Any]]:

@@ -1,0 +1,1 @@
+"""What differs between the replicas of a partition, and what may differ between healthy ones."""
