@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import list_directory, read_file
-from kidx.formats.checkpoints import parse_partition_metadata
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES
 from kidx.logdir import Cluster, LogDir
 from kidx.logdir.cluster import Assignment, ClusterMetadata
@@ -260,21 +259,20 @@ class _Start:
             raise BrokerRefuses(BEHAVIOURS["leader-epochs-malformed"], content.number_error, path)
 
     def _topic_id(self, path: str) -> str | None:
-        data = read_file(path, _SMALL_BYTES)
-        lines = data.decode("utf-8", "replace").splitlines()
-        if not lines:
-            raise BrokerRefuses(
-                BEHAVIOURS["partition-metadata-empty"], f"java.lang.NullPointerException: {path} is empty", path
-            )
-        said = f"java.io.IOException: Malformed line in checkpoint file [{path}]: "
-        wrong = next((line for line in lines[:2] if len(line.split(": ")) != 2), None)
-        if wrong is not None or len(lines) < 2:
-            raise self._metadata_failure(said + (wrong or ""), path)
-        topic_id = parse_partition_metadata(data).get("topic_id", "")
+        """PartitionMetadataFile.read: a version of at least 0, and the id."""
+        lines = [*read_file(path, _SMALL_BYTES).decode("utf-8", "replace").splitlines(), None, None]
+        for at, line in enumerate(lines[:2]):
+            if line is None:
+                said = f"java.lang.NullPointerException: {path} has {at} lines"
+                raise BrokerRefuses(BEHAVIOURS["partition-metadata-empty"], said, path)
+            _, colon, value = line.partition(": ")
+            if not colon or (at == 0 and not value.strip().isdecimal()):
+                said = f"java.io.IOException: Malformed line in checkpoint file [{path}]: {line}"
+                raise self._metadata_failure(said, path)
+            topic_id = value.strip()
         if topic_id == _ZERO_ID:
-            raise self._metadata_failure(
-                f"java.io.IOException: Invalid topic ID in partition metadata file ({path})", path
-            )
+            said = f"java.io.IOException: Invalid topic ID in partition metadata file ({path})"
+            raise self._metadata_failure(said, path)
         return topic_id
 
     def _metadata_failure(self, said: str, path: str) -> StartFailure:
