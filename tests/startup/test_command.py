@@ -97,3 +97,12 @@ def test_an_unrecorded_refusal_a_segment_that_begins_below_its_base(tmp_path: Pa
         file.rename(file.with_name(f"{int(active.stem) + 5:020d}{file.suffix}"))
     summary = kidx_here("startup", log_dir, "--format", "jsonl").rows[-1]
     assert "Split operation is only permitted for segments with overflow" in summary["reason"]
+
+
+def test_verify_suggests_asking_before_the_start(tmp_path: Path) -> None:
+    (source,) = recorded(CLEAN).log_dirs
+    log_dir = shutil.copytree(source, tmp_path / "d1")
+    index = max((log_dir / "parcels-0").glob("*.index"))
+    index.write_bytes(index.read_bytes()[:-3])
+    ran = kidx_here("verify", "--suggest", log_dir)
+    assert ran.out.decode().endswith(f"would do with the files as they are:\n  kidx startup {log_dir}\n")
