@@ -75,6 +75,8 @@ BEHAVIOURS = _list(
     ("log-end-unreadable", "LogSegment.readNextOffset", "clean-active-zero-tail", "Bytes that are no batch in the active segment of a clean log: the broker refuses."),
     ("log-end-falls", "LogSegment.readNextOffset", "clean-active-lost-tail", "The log end is found from the offset index's last entry; where that leads nowhere, the log ends at the segment's base."),
     ("torn-not-seen", "LogSegment.readNextOffset", "2.8.2: clean-active-torn-tail", "A torn batch at the end of a clean log is not cut, and later appends go behind it."),
+    ("ends-below-recovery-point", "LogLoader.recoverLog", "clean-active-log-missing", "The recovery point is lowered to the log end: what was flushed and is gone is not reported."),
+    ("partition-missing", "ReplicaManager.applyDelta", "clean-partition-missing", "A partition of the recovery point checkpoint without a directory: made anew, it serves [0, 0) without an error."),
     ("log-start-ahead", "LogLoader.deleteSegmentsIfLogStartGreaterThanLogEnd", "clean-log-start-ahead-of-end", "A log start offset past the log end: all segments are renamed .deleted, an empty log begins there."),
     ("empty-log", "LogLoader.recoverLog", "clean-all-logs-missing", "A partition without a .log gets an empty segment at its log start offset."),
     ("snapshot-stray", "ProducerStateManager.removeStraySnapshots", "clean-snapshot-orphaned", "A producer snapshot at an offset that is no segment's base and not the newest is deleted."),

@@ -119,6 +119,7 @@ class _LogLoader:
             recovery_point = end = 0
         else:
             recovery_point, end = self._retry_on_overflow(self._recover_log)
+            self._report_missing_offsets(end)
         log_start = max(self.settings.log_start_offset, min(self.segments))
         self.log_start = log_start
         producers.remove_stray(self.segments)
@@ -178,6 +179,8 @@ class _LogLoader:
                 index = self._source(file_of(base, ".index") + SWAP)
                 end = read_next_offset(self.files[name], index, base, self._path(name))
                 low, high = min(base, low), max(end.offset, high)
+                if end.torn_bytes:
+                    self._report_torn_tail(name, self.files[name], end.torn_bytes, base)
         for name in list(self.files):
             digits = name.partition(".")[0]
             if not name.endswith(SWAP) and "." in name and digits.isdecimal() and low <= int(digits) < high:
@@ -214,12 +217,21 @@ class _LogLoader:
     def _load_segment_files(self) -> None:
         """loadSegmentFiles: in the order of names."""
         self.segments.clear()
+        holes = []
         for name in sorted(self.files):
             if name.endswith(INDEX_SUFFIXES):
-                if file_of(offset_of(name, self._path(name)), ".log") not in self.files:
+                base = offset_of(name, self._path(name))
+                if file_of(base, ".log") not in self.files:
                     self._delete(name, "orphaned-index")
+                    if name.endswith(".index"):
+                        holes.append(base)
             elif name.endswith(".log"):
                 self._load_segment(offset_of(name, self._path(name)), name)
+        for base in holes:
+            following = min((b for b in self.segments if b > base), default=base)
+            if following > base and base not in self.segments:
+                why = f"its .log is gone: nothing reports that offsets {base} to {following - 1} are missing"
+                self._act(IGNORE, "orphaned-index", why, file_of(base, ".log"), lost=following - base)
 
     def _load_segment(self, base: int, name: str) -> None:
         log, index, times = (file_of(base, suffix) for suffix in (".log", ".index", ".timeindex"))
@@ -324,11 +336,14 @@ class _LogLoader:
             self._act(IGNORE, "log-end-falls", f"the log end falls to {base}: batches stay in the file, unseen", name,
                       segment=base, lost=lost)  # fmt: skip
         elif end.torn_bytes:
-            size = file_size(self._path(name))
-            self._act(IGNORE, "torn-not-seen", f"{end.torn_bytes} bytes of a torn batch stay at the end", name,
-                      segment=base, lost=records_from(segment.log, size - end.torn_bytes))  # fmt: skip
+            self._report_torn_tail(name, segment.log, end.torn_bytes, base)
         segment.end_offset = end.offset
         return end.offset
+
+    def _report_torn_tail(self, name: str, log: Bytes, torn_bytes: int, base: int) -> None:
+        lost = records_from(log, _size(log) - torn_bytes)
+        why = f"{torn_bytes} bytes of a torn batch stay at the end"
+        self._act(IGNORE, "torn-not-seen", why, name, segment=base, lost=lost)
 
     def _create_segment(self, base: int) -> None:
         name = file_of(base, ".log")
@@ -438,6 +453,18 @@ class _LogLoader:
             action, why = (REBUILD, "producer state, written again") if offset in before else (CREATE, "producer state")
             corrupt = self.snapshots_gone.get(offset) == BEHAVIOURS["snapshot-corrupt"]
             self._act(action, "snapshot-corrupt" if corrupt else "snapshot-written", why, file_of(offset, ".snapshot"))
+
+    def _report_missing_offsets(self, end: int) -> None:
+        """Offsets below the recovery point were flushed once: where the log ends earlier, they are gone."""
+        known = sum(action.records_lost or 0 for action in self.actions if action.action == IGNORE)
+        known += sum(count or 0 for _, count in self.lost.values())
+        missing = self.settings.recovery_point - max(end, self.settings.log_start_offset) - known
+        if missing > 0:
+            why = (
+                f"the log ends at {end}, and its recovery point was {self.settings.recovery_point}; nothing reports it"
+            )
+            name = file_of(max(self.segments), ".log")
+            self._act(IGNORE, "ends-below-recovery-point", why, name, lost=missing)
 
     def _report_lengths(self) -> None:
         """A log whose length changes, by a cut or because other bytes take its place."""

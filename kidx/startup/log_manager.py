@@ -81,6 +81,9 @@ class _Start:
         self.remarks: list[str] = []
         self.failures: list[StartFailure] = []
         self.metadata: ClusterMetadata | None = None
+        self.flushed: dict[
+            tuple[str, int], tuple[str, int]
+        ] = {}  # log dir and records of its checkpoints, by partition
         self.all_dirs = list(log_dirs)
         self.log_dirs = [LogDir(path) for path in log_dirs if identity.is_log_dir(path)]
         for path in log_dirs:
@@ -212,6 +215,8 @@ class _Start:
         except LogDirFails as e:
             self._take_offline(log_dir.directory, e)
             return
+        for flushed, offset in recovery_points.items():
+            self.flushed[flushed] = log_dir.directory, max(0, offset - log_starts.get(flushed, 0))
         cluster = Cluster([log_dir], lambda _: self.metadata or ClusterMetadata(log_dir.directory))
         intervals: dict[str, int] = {}
         loaded: list[_Replica] = []
@@ -335,9 +340,28 @@ class _Start:
                     raise _duplicate(replica, other)
         for replica in strays:
             self._rename_stray(replica)
+        self._make_missing()
         for (topic, partition, is_future), replica in current.items():
             if is_future:
                 self._promote(replica, current.get((topic, partition, False)))
+
+    def _make_missing(self) -> None:
+        """Partitions that a checkpoint names, that the cluster has, and that have no directory in any log dir."""
+        present = {(replica.topic, replica.partition) for replica in self.replicas}
+        for (name, number), (log_dir, records) in self.flushed.items():
+            if (name, number) in present or self.offline or self.unread or not records:
+                continue
+            replicas: tuple[int, ...] = ()
+            if self.metadata is not None:
+                topic = self.metadata.topics.get(name)
+                if topic is None or number not in topic.assignments:
+                    continue
+                replicas = topic.assignments[number].replicas
+            why = "its directory is missing: made anew, empty"
+            if len(replicas) > 1:
+                why, records = f"{why}, and filled from another replica", 0
+            action = Action(CREATE_ACTION, BEHAVIOURS["partition-missing"], why, log_dir, f"{name}-{number}")
+            self.actions.append(action._replace(file=os.path.join(log_dir, f"{name}-{number}"), records_lost=records))
 
     def _assignment(self, replica: _Replica) -> Assignment | None:
         topic = self.metadata.topics.get(replica.topic) if self.metadata else None

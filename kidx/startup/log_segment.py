@@ -338,7 +338,7 @@ def records_from(source: Bytes, position: int = 0) -> int | None:
             torn = log.read(position, HEADER_BYTES)
             if len(torn) == HEADER_BYTES and torn[16] == 2:
                 count += min(MAX_RELATIVE_OFFSET, max(0, int.from_bytes(torn[57:61], signed=True)))
-            elif torn.strip(b"\0"):
+            elif len(torn) < OVERHEAD_BYTES or torn.strip(b"\0"):
                 unknown = True
             if found is None:
                 break
