@@ -350,3 +350,13 @@ def test_positions_at_the_ends_of_a_log(tmp_path: Path) -> None:
             assert (found.index_slot, found.index_position) == (0, min(position, size))
             assert len(reader.troubles) == troubles
             assert (found.batch is None) == (position > 0)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_windows_of_a_segment_with_and_without_an_index(tmp_path: Path, indexed: bool) -> None:
+    made(tmp_path, indexed=True)
+    if not indexed:
+        (tmp_path / f"{100:020}.index").unlink()
+    with opened(tmp_path) as reader:
+        windows = list(reader.windows())
+    assert [p for window in windows for p in window.position.tolist()] == [b.position for b in batches(tmp_path)]

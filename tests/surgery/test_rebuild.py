@@ -311,6 +311,9 @@ def test_targets(tmp_path: Path) -> None:
     assert {"txn-0", "plain-0", "times-0"} <= {t.below for t in targets_of(str(CLEAN))}
     with pytest.raises(UsageError, match="neither a segment"):
         list(targets_of(str(CLEAN / "meta.properties")))
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(UsageError, match="neither a segment"):
+        list(targets_of(str(tmp_path / "notes.txt")))
     with pytest.raises(CannotRead, match="no segment"):
         list(targets_of(str(tmp_path)))
     with pytest.raises(CannotRead, match="its segment has no"):
