@@ -360,3 +360,13 @@ def test_windows_of_a_segment_with_and_without_an_index(tmp_path: Path, indexed:
     with opened(tmp_path) as reader:
         windows = list(reader.windows())
     assert [p for window in windows for p in window.position.tolist()] == [b.position for b in batches(tmp_path)]
+
+
+def test_a_batch_whose_header_says_an_older_time_is_passed_over(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    late = batch([record(0, 500)], base_timestamp=0, max_timestamp=400)
+    log.write_bytes(late + batch([record(0, 450)], base_offset=1, base_timestamp=0, max_timestamp=450))
+    with opened(tmp_path) as reader:
+        assert reader.find_by_timestamp(450, 0)[1:3] == (450, 1)
+        assert reader.find_by_timestamp(400, 0)[1:3] == (500, 0)
+        assert reader.find_by_timestamp(451, 0)[1:] == (None, None, None)
