@@ -95,7 +95,6 @@ MESSAGE_HEAD = RecordFormat(
 )
 
 MAGIC_V1, MAGIC_V2, MAGIC_BLANK = 0xDAA320A7, 0xDAA320AB, 0xCBD43194  # V2: 5.1.0, topics of more than 127 bytes
-BLANK_HEAD_BYTES = 8  # size and magic; what follows in the file is undefined
 CHECKPOINT_FILE_BYTES = 4096
 
 COMPRESSED, MULTI_TAG, TRANSACTION, BORN_V6, STORE_V6, INNER_BATCH = 0x1, 0x2, 0xC, 0x10, 0x20, 0x80

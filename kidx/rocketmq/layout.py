@@ -8,8 +8,6 @@ from typing import NamedTuple
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, list_directory
 
-NAME_DIGITS = 20
-
 
 class StoreFile(NamedTuple):
     """A file of a series. `base` is the offset that its name says, None where the name is no number."""

@@ -117,7 +117,7 @@ def test_another_directorys_name(log: Path, said: str) -> None:
 
 def test_a_topic_that_is_none_of_kafkas_own(log: Path) -> None:
     ran = kidx_here("dump", "--decoder", "orders", log)
-    assert ran.status == 2 and b"orders is none of Kafka's own topics: consumer_offsets (offsets)" in ran.err
+    assert ran.status == 2 and b"orders is not one of Kafka's own topics: consumer_offsets (offsets)" in ran.err
 
 
 def test_a_large_log_is_decoded_alike(tmp_path: Path) -> None:

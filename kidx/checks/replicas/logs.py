@@ -1,4 +1,4 @@
-"""What differs between two replicas' logs: batch by batch, across segments, whose borders are each replica's own."""
+"""What differs between two replicas' logs, batch by batch; each replica rolls its segments at other offsets."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _compare_batches(sides: Sides, a: BatchRow, b: BatchRow, left: BatchStream, 
     if mine is None or others is None:
         sides.note("batch", where, a.shown(), b.shown(), allowed=False, offset=offset)
         return
-    # what a batch holds outside the shared offsets is compared with the other side's next batch
+    # records outside the shared offsets are compared with the other side's next batch
     mine, others = ({o: r for o, r in records.items() if offset <= o <= end} for records in (mine, others))
     differ = sorted(o for o in mine.keys() & others.keys() if mine[o][:5] != others[o][:5])
     for one in differ:
