@@ -66,8 +66,8 @@ def rules_page() -> str:
         "the number of a removed rule is not used again.\n",
         "At most 1,000 findings of a rule in a file are listed; one more finding of the rule then counts the rest (its "
         "`found`). In each range of a log (a process's share of it), at most 20,000 findings about batches and 1,000 "
-        "gaps are kept, so in a heavily damaged log that count is a lower bound. The screen shows 20 findings of a rule "
-        "in a file and counts the others; `--all` shows them.\n",
+        "gaps are kept, so in a heavily damaged log that count is a lower bound. The screen shows 20 findings of a "
+        "rule in a file and counts the others; `--all` shows them.\n",
         "| code | name | severity | what it means |\n|---|---|---|---|",
         *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
         "",
