@@ -81,7 +81,7 @@ def command(
     if not dry_run and (output is None) == (not in_place):
         raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
     if every and not in_place:
-        raise UsageError("--all belongs to --in-place; without it the whole set is made anyway")
+        raise UsageError("--all belongs to --in-place; --output always writes all indexes")
     failures: list[KidxError] = []
 
     def on_failure(e: KidxError) -> None:

@@ -20,7 +20,7 @@ TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
 UNIFORM_LOOKUPS = 100_000
 
 
-def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> LookUp:
+def lookup_by_key(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> LookUp:
     """Search for one key, recording its path."""
     return index.look_up(target, search=kind, page_bytes=page_bytes)
 
@@ -32,7 +32,7 @@ def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes
         return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
     touched: Counter[int] = Counter()
     for target in targets:
-        touched.update(way_of(index, target, kind, page_bytes).pages)
+        touched.update(lookup_by_key(index, target, kind, page_bytes).pages)
     return touched
 
 

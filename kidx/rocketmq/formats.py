@@ -1,4 +1,4 @@
-"""The fixed-width records of a RocketMQ store, one table each. All integers are big-endian and signed."""
+"""The fixed-width records of a RocketMQ store, one table each. All integers are big-endian; most are signed."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def ext_offset(tag_code: int) -> int:
 def leading_units(data: bytes) -> int:
     """How many of a ConsumeQueue's units are valid before the first that is not: offset >= 0 and size > 0.
 
-    Works on whole columns of bytes, as a big integer, so that millions of units need no numpy.
+    Works on complete columns of bytes, as one big integer, so millions of units need no numpy.
     """
     count = len(data) // UNIT.size
     data = data[: count * UNIT.size]

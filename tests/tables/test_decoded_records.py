@@ -110,7 +110,7 @@ def test_ranges_and_ends(log: Path) -> None:
 def test_another_directorys_name(log: Path, said: str) -> None:
     copy = log.parent.rename(log.parent.parent / "copy")
     refused = kidx_here("dump", "--decode", copy / log.name)
-    assert refused.status == 2 and b"say which with --decoder" in refused.err
+    assert refused.status == 2 and b"name the topic with --decoder" in refused.err
     ran = kidx_here("dump", "--decoder", said, "--format", "jsonl", copy / log.name)
     assert ran.rows[0]["key"]["name"] == "OffsetCommit"
 

@@ -31,10 +31,10 @@ def command(
     broker_version: str | None,
     form: str,
 ) -> int:
-    """Compare MASTER's and SLAVE's stores: where their commit logs part, how far the slave lags.
+    """Compare MASTER's and SLAVE's stores: where their commit logs diverge, how far the slave lags.
 
     With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
-    slave has what such a consumer asks for.
+    slave has the messages that such a consumer requests.
     """
     from kidx.cli.output import print_table
     from kidx.errors import UsageError

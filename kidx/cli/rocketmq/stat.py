@@ -26,7 +26,7 @@ def command(
     form: str,
     iso: bool,
 ) -> int:
-    """Measure STORE as a broker would have it after loading: what is used of what is allocated, offsets, times."""
+    """Measure STORE as it is after a broker loads it: used and allocated space, offsets, times."""
     from kidx.cli.output import print_table
     from kidx.tables.rocketmq.store_figures import store_table
 
