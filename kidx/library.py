@@ -87,8 +87,8 @@ def verify(
     may be writing. `jobs` processes share the work; more than one forks.
 
     The result has `findings` (Finding, sorted by file, position and rule), `coverage` (what was checked and skipped)
-    and `unread` (a sentence for each file that could not be read). Without findings the files are clean only as far as
-    `coverage` goes. Raises UsageError for an unknown rule or an impossible option.
+    and `unread` (a sentence for each file that could not be read). Without findings, only what `coverage` lists is
+    clean. Raises UsageError for an unknown rule or an impossible option.
     """
     from kidx.checks.catalogue import codes_of
     from kidx.checks.engine.options import DEEP, DEFAULT, QUICK, Options, Sample

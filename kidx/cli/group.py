@@ -1,4 +1,4 @@
-"""The group of all commands. Each command is a file, which is imported when the command or its help is asked for."""
+"""The group of all commands. Each command is a file, which is imported when the command or its help is used."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
 
     offset, timestamp = asked["offset"], asked["timestamp"]
     if asked["targets"] or (offset is not None and timestamp is not None):
-        raise UsageError(f"{path}: a log is asked one thing: --offset or --timestamp, without targets")
+        raise UsageError(f"{path}: for a log, give either --offset or --timestamp, without targets")
     if offset is None and asked["max_bytes"] is not None:
         raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
     if timestamp is None and asked["start"] is not None:
@@ -88,7 +88,7 @@ def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) ->
     if not relative:
         if asked["targets"] or None in fetch:
             raise UsageError(
-                f"{path}: a transaction index is asked with --fetch-from OFFSET --fetch-to OFFSET, without targets"
+                f"{path}: for a transaction index, give --fetch-from OFFSET --fetch-to OFFSET, without targets"
             )
         return
     if fetch != (None, None):

@@ -213,7 +213,7 @@ class PartitionReader:
             word = _word_of(timestamp)
             raise CannotRead(
                 f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
-                "a partition's files; of a partition that is not tiered a broker says that there is none"
+                "a partition's files; for a partition that is not tiered a broker answers none"
             )
 
     @cached_property

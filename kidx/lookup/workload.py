@@ -1,6 +1,6 @@
 """A workload on brokers' indexes: appends, and readers at the tail or behind it. As text, one fact per line.
 
-    partitions 4            # each with one offset index of its own
+    partitions 4            # each with its own offset index
     start 6000              # entries in each when it begins
     seconds 60
     append 20               # entries a second, each partition

@@ -209,7 +209,7 @@ def decode(data: bytes, remaining: int | None = None) -> Message | Blank | Broke
         return Blank(size)
     if magic not in (MAGIC_V1, MAGIC_V2):
         nothing = not any(data[:8])
-        return Broken(0, "zeros" if nothing else f"magic {magic:08x} is none of a message", end=nothing)
+        return Broken(0, "zeros" if nothing else f"magic {magic:08x} is not that of a message", end=nothing)
     if size < 0 or size > remaining:
         return Broken(0, f"size {size} goes past the file's end, {remaining} bytes from here")
     raw = data[:size]

@@ -13,7 +13,7 @@ from kidx.formats.records import Record
 def compare_logs(sides: Sides) -> bool:
     """Note what differs between the two sides' logs; whether a shared offset lies at the same byte on both sides."""
     bases = [[s.base_offset for s in p.segments] for p in (sides.left, sides.right)]
-    if not bases[0] or not bases[1]:  # rebuilt indexes in a directory of their own
+    if not bases[0] or not bases[1]:  # rebuilt indexes in a separate directory
         sides.note("logs", "", len(bases[0]), len(bases[1]), allowed=True)
         return True
     if bases[0] != bases[1]:
