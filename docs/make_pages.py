@@ -38,9 +38,9 @@ def formats_page() -> str:
     lines = [
         "# Formats\n",
         MADE_BY.format("the declarations in kidx/formats and kidx/rocketmq"),
-        "Every number is big-endian, whatever the machine. An index has no header, no version (but the transaction "
-        "index's) and no checksum: its bytes are its entries. A file larger than its entries is preallocated with "
-        "zeros; a new index is, up to `segment.index.bytes`, until its segment rolls or the broker stops cleanly.\n",
+        "All numbers are big-endian, on every machine. An index has no header, no checksum and, except for the "
+        "transaction index, no version: its bytes are its entries. A new index is preallocated with zeros up to "
+        "`segment.index.bytes`; they are cut off when the segment rolls or the broker stops cleanly.\n",
         "## Kafka\n",
         *(line for record in KAFKA for line in format_section(record)),
         "## RocketMQ\n",
@@ -55,20 +55,20 @@ def rule_section(rule: Rule) -> Iterator[str]:
     yield f"*What a broker does:* {rule.broker}\n"
     yield f"{rule.story}\n"
     if rule.repair:
-        yield f"Mend: `{rule.repair}`\n"
+        yield f"Repair: `{rule.repair}`\n"
 
 
 def rules_page() -> str:
     rules = [*RULES.values(), *ROCKETMQ_RULES.values()]
     lines = [
         "# Rules\n",
-        MADE_BY.format("kidx/checks/rules/ and kidx/rocketmq/catalogue.py"),
-        "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule "
-        "that goes leaves its number unused.\n",
-        "Of one rule in one file at most 1,000 findings are listed; one more finding of the rule then counts the rest "
-        "(its `found`). Of one stretch of a log (a process's share of it) at most 20,000 findings about batches are "
-        "kept, and 1,000 gaps, so in a log of nothing but damage that count is the least there is. The screen shows 20 "
-        "of a rule in a file and says how many more there are; `--all` shows them.\n",
+        MADE_BY.format("kidx/checks/rules/ and kidx/rocketmq/rules/"),
+        "The rules of `kidx verify` and `kidx rocketmq verify`, as `kidx explain CODE` prints them. Codes are stable: "
+        "the number of a removed rule is not used again.\n",
+        "At most 1,000 findings of a rule in a file are listed; one more finding of the rule then counts the rest (its "
+        "`found`). In each range of a log (a process's share of it), at most 20,000 findings about batches and 1,000 "
+        "gaps are kept, so in a heavily damaged log that count is a lower bound. The screen shows 20 findings of a "
+        "rule in a file and counts the others; `--all` shows them.\n",
         "| code | name | severity | what it means |\n|---|---|---|---|",
         *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
         "",

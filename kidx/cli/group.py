@@ -1,18 +1,15 @@
-"""The group of all commands. Each command is a file, which is imported when the command or its help is asked for."""
+"""The group of all commands. Each command is a file, which is imported when the command or its help is used."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kidx import __version__, exit_status
 from kidx.cli.commands import LazyGroup
 from kidx.cli.messages import explain_misuse
-
-if TYPE_CHECKING:
-    pass
 
 # name: (module, its line in `kidx --help`)
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -20,7 +20,7 @@ def cluster_of(log_dirs: Iterable[str | LogDir]) -> Cluster:
 
 
 def read_cluster_metadata(partition: Partition, moment: Moment | None = None) -> ClusterMetadata:
-    """What __cluster_metadata adds up to, at its end or at a moment. What cannot be read is a problem, never raised."""
+    """The state of __cluster_metadata at its end or at a moment. What cannot be read is a problem; nothing raises."""
     try:
         state = state_at(partition, METADATA, moment or Moment())
     except KidxError as e:
@@ -44,7 +44,7 @@ def read_cluster_metadata(partition: Partition, moment: Moment | None = None) ->
 
 
 def _problem(partition: Partition, sentence: str) -> Problem:
-    """A replay's sentence, which may begin with a file's path."""
+    """A problem from a replay's sentence, which may begin with a file's path."""
     path = next((f.path for f in partition.files if sentence.startswith(f"{f.path}: ")), partition.directory)
     return Problem(path, sentence.removeprefix(f"{path}: "))
 
