@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kidx.errors import LimitExceeded
 from kidx.evidence import Evidence
 from kidx.formats.batches import COUNT_UNKNOWN, HEADER_BYTES, Batch
 from kidx.formats.compression import MAX_INFLATED_BYTES
 from kidx.formats.messages import decode_message
-from kidx.formats.records import LIMIT, Damage, Decoded, decode_batch
+from kidx.formats.records import LIMIT, Damage, Decoded, Record, decode_batch
 
 
 def read_records(evidence: Evidence, batch: Batch, *, limit_bytes: int = MAX_INFLATED_BYTES) -> Decoded:
@@ -26,12 +27,22 @@ def decode_entry(
     return decode_message(batch, entry, limit_bytes=limit_bytes, lenient=lenient)
 
 
+def readable_records(evidence: Evidence, batch: Batch) -> list[Record]:
+    """The records of one batch up to where they can be read. Raises LimitExceeded where a limit kept it unread."""
+    decoded = read_records(evidence, batch)
+    if decoded.damage is not None and decoded.damage.limit:
+        raise LimitExceeded(
+            f"{evidence.path}: the batch at byte {batch.position} was not decoded: {decoded.damage.why}"
+        )
+    return decoded.records
+
+
 def first_offset(evidence: Evidence, batch: Batch) -> int:
     """An entry's base offset as Kafka has it: for a compressed v0 or v1 message, the first one's inside.
 
-    Such a message is inflated for it; where that fails, it is the entry's own offset.
+    Such a message is inflated for it; where that fails, it is the entry's own offset. Raises LimitExceeded.
     """
     if batch.magic == 2 or batch.record_count != COUNT_UNKNOWN:
         return batch.base_offset
-    records = read_records(evidence, batch).records
+    records = readable_records(evidence, batch)
     return records[0].offset if records else batch.base_offset

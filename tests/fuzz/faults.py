@@ -184,19 +184,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(argv)
     chance = random.Random(asked.seed)
     print(f"seed {asked.seed}")
-    wrong = total = 0
+    known = total = wrong = 0
     with tempfile.TemporaryDirectory(prefix="kidx-faults-") as home:
         bench = Bench(Path(home))
         for command in asked.commands:
-            faults = list(bench.faults(command))
-            if asked.sample is not None and asked.sample < len(faults):
-                faults = chance.sample(faults, asked.sample)
+            every = list(bench.faults(command))
+            faults = every if asked.sample is None else chance.sample(every, min(asked.sample, len(every)))
             bad = [(fault, said) for fault in faults if (said := bench.wrong(fault))]
-            total, wrong = total + len(faults), wrong + len(bad)
-            print(f"{command}: {len(faults)} faults, {len(bad)} wrong", flush=True)
+            known, total, wrong = known + len(every), total + len(faults), wrong + len(bad)
+            print(f"{command}: {len(faults)} of {len(every)} faults, {len(bad)} wrong", flush=True)
             for fault, said in bad:
                 print(f"  {fault.call} {fault.number} {fault.what}: {said}", flush=True)
-    print(f"{total} faults, {wrong} wrong")
+    print(f"{total} of {known} faults of {len(asked.commands)} commands, {wrong} wrong")
     return 1 if wrong else 0
 
 
