@@ -41,7 +41,7 @@ _OPTIONS = (
 
 
 def checking_options(f: F) -> F:
-    """--fail-level, --select, --ignore, --quick, --deep, --sample, --live, --base-offset, --max-inflate, --all, --verbose."""
+    """--fail-level, --select, --ignore, --quick, --deep, --sample, --live, --base-offset, --max-inflate, --all, -v."""
     for option in reversed(_OPTIONS):
         f = option(f)
     return f

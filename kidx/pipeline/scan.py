@@ -59,8 +59,8 @@ def scan(
 ) -> Scanned:
     """Scan what `paths` stand for. `progress` is called with a phase and the numbers of bytes done and in total.
 
-    Spark is started only if something has to be read. Raises KidxError, Refused for a place among what is scanned. An interrupted scan keeps every finished wave
-    in the manifest below `settings.out`.
+    Spark is started only if something has to be read. An interrupted scan keeps every finished wave in the manifest
+    below `settings.out`. Raises KidxError, Refused for results among what is scanned.
     """
     started = time.monotonic()
     need_spark()
