@@ -15,16 +15,10 @@ def read_records(evidence: Evidence, batch: Batch, *, limit_bytes: int = MAX_INF
     if batch.size > limit_bytes:
         why = f"the batch has {batch.size} bytes, more than the limit of {limit_bytes}"
         return Decoded([], Damage(LIMIT, why, limit=True))
-    return decode_entry(batch, evidence.read(batch.position, batch.size), limit_bytes=limit_bytes)
-
-
-def decode_entry(
-    batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES, lenient: bool = False
-) -> Decoded:
-    """As `read_records`, from all of the entry's bytes; `lenient` as RecordReader's and decode_message's."""
+    entry = evidence.read(batch.position, batch.size)
     if batch.magic == 2:
-        return decode_batch(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes, lenient=lenient)
-    return decode_message(batch, entry, limit_bytes=limit_bytes, lenient=lenient)
+        return decode_batch(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes)
+    return decode_message(batch, entry, limit_bytes=limit_bytes)
 
 
 def readable_records(evidence: Evidence, batch: Batch) -> list[Record]:
