@@ -289,7 +289,7 @@ def _silence_lost_connections() -> None:
     """
     from pyspark.accumulators import AccumulatorTCPServer
 
-    AccumulatorTCPServer.handle_error = lambda *_: None
+    AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     for logger in (logging.getLogger(), logging.getLogger("py4j")):
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.execution import keep_freed_memory
 from kidx.formats.batches import BATCH_HEADER, CRC_START, HEADER_BYTES
 from kidx.formats.checksums import crc32c
 from kidx.segments.crc_chain import CrcChain
@@ -32,7 +31,6 @@ class ArrayReader:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        keep_freed_memory(evidence.size)
         self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)

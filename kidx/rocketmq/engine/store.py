@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.errors import CannotRead
-from kidx.execution import keep_freed_memory
 from kidx.findings import Coverage, Finding, Skipped, limited
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.commit_log import CommitLog
@@ -57,7 +56,6 @@ def check_store(
 
     A commit-log file is shared out among `jobs` processes.
     """
-    keep_freed_memory(sum(file.size for file in layout.commit_log))
     checked = Checked()
     opened = OpenFiles()
     try:
