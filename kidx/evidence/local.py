@@ -87,8 +87,8 @@ def _must_be_addressable(size: int, path: str) -> None:
     """Raises TooLarge for a log, snapshot or index that Kafka could not have written."""
     if size > SEGMENT_LIMIT_BYTES and path.endswith(_SEGMENT_SUFFIXES):
         raise TooLarge(
-            f"{path}: {size:,} bytes; a log, snapshot or index has at most {SEGMENT_LIMIT_BYTES:,}, for Kafka addresses "
-            "it with 31 bits"
+            f"{path}: {size:,} bytes; a log, snapshot or index has at most {SEGMENT_LIMIT_BYTES:,}, for Kafka "
+            "addresses it with 31 bits"
         )
 
 
