@@ -1,4 +1,4 @@
-"""Write the derived pages of docs/: formats.md from the declarations, rules.md from the catalogue (`make docs`)."""
+"""Write the derived pages of docs/ (`make docs`): formats.md, rules.md and startup-rules.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
 from kidx.formats.producer_snapshot import PRODUCER_ENTRY
 from kidx.rocketmq import formats as rocketmq
 from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
+from kidx.startup.behaviours import BEHAVIOURS
 
 DOCS = Path(__file__).resolve().parent
 MADE_BY = "<!-- Made by docs/make_pages.py (`make docs`) from {0}; change it there. -->\n"
@@ -76,9 +77,21 @@ def rules_page() -> str:
     return "\n".join(lines)
 
 
+def startup_rules_page() -> str:
+    lines = [
+        "# What a broker does at a start: every behaviour\n",
+        MADE_BY.format("kidx/startup/behaviours.py"),
+        "The names are those of the field `rule` of `kidx startup`. Each was seen in a run of a real broker, of 4.3.1 "
+        "where no version is named; [startup.md](startup.md) says how to read them.\n",
+        "| rule | what happens | Kafka's source | run |\n|---|---|---|---|",
+        *(f"| `{b.name}` | {b.text} | `{b.source}` | {b.run} |" for b in BEHAVIOURS.values()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> dict[str, str]:
     """Each derived page's text by its file's name."""
-    return {"formats.md": formats_page(), "rules.md": rules_page()}
+    return {"formats.md": formats_page(), "rules.md": rules_page(), "startup-rules.md": startup_rules_page()}
 
 
 def main() -> None:

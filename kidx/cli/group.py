@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),
     "state": ("kidx.cli.state", "Show the state that Kafka's own topics hold, now or at an earlier time."),
     "compact": ("kidx.cli.compact", "Show what the log cleaner would keep and drop."),
+    "startup": ("kidx.cli.startup", "Predict what a broker does at its next start."),
     "rebuild": ("kidx.cli.rebuild", "Rebuild indexes from the log, as a broker's recovery does."),
     "undo": ("kidx.cli.undo", "Revert kidx's last change of a file or directory."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),

@@ -19,10 +19,10 @@ def cluster_of(log_dirs: Iterable[str | LogDir]) -> Cluster:
     return Cluster([LogDir(each) if isinstance(each, str) else each for each in log_dirs], read_cluster_metadata)
 
 
-def read_cluster_metadata(partition: Partition) -> ClusterMetadata:
-    """What __cluster_metadata adds up to at its end. What cannot be read is a problem; nothing raises."""
+def read_cluster_metadata(partition: Partition, moment: Moment | None = None) -> ClusterMetadata:
+    """What __cluster_metadata adds up to, at its end or at a moment. What cannot be read is a problem, never raised."""
     try:
-        state = state_at(partition, METADATA, Moment())
+        state = state_at(partition, METADATA, moment or Moment())
     except KidxError as e:
         why = str(e).removeprefix(f"{partition.directory}: ")
         return ClusterMetadata(partition.directory, problems=(Problem(partition.directory, why),))
