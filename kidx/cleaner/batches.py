@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.errors import WrongFormat
+from kidx.errors import LimitExceeded, WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
@@ -44,6 +44,10 @@ def read_batches(segment: Segment) -> Iterator[ReadBatch]:
 def _read(evidence: Evidence, batch: Batch) -> ReadBatch:
     decoded = read_records(evidence, batch)
     if decoded.damage is not None:
+        if decoded.damage.limit:
+            raise LimitExceeded(
+                f"{evidence.path}: the batch at byte {batch.position} was not decoded: {decoded.damage.why}"
+            )
         raise WrongFormat(
             f"{evidence.path}: the batch at byte {batch.position} cannot be read: {decoded.damage.why}; "
             "the cleaner would stop there: see kidx verify"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kidx.cli.options import base_offset_option
+from kidx.cli.options import base_offset_option, max_inflate_bytes_option
 from kidx.cli.values import Rules
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES
@@ -34,13 +34,14 @@ _OPTIONS = (
     ),
     click.option("--live", is_flag=True, help="A broker may be writing: growing files are not findings."),
     base_offset_option,
+    max_inflate_bytes_option(),
     click.option("--all", "every", is_flag=True, help="Show every finding, not only 20 of a rule in a file."),
     click.option("-v", "--verbose", is_flag=True, help="Show with each finding what a broker would do."),
 )
 
 
 def checking_options(f: F) -> F:
-    """--fail-level, --select, --ignore, --quick, --deep, --sample, --live, --base-offset, --all, --verbose."""
+    """--fail-level, --select, --ignore, --quick, --deep, --sample, --live, --base-offset, --max-inflate, --all, -v."""
     for option in reversed(_OPTIONS):
         f = option(f)
     return f
@@ -54,6 +55,7 @@ def options_of(
     sample: str | None,
     live: bool,
     base_offset: int | None,
+    max_inflate_bytes: int,
 ) -> Options:
     """The options as the checks take them. Raises UsageError for unknown rules and impossible samples."""
     from kidx.checks.catalogue import RULES, codes_of
@@ -65,4 +67,12 @@ def options_of(
     if not rules:
         raise UsageError(f"--select {select} --ignore {ignore}: no rule is left to check")
     chosen = Sample.parse(sample) if sample else None
-    return Options(base_offset, live, QUICK if quick else DEEP if deep else DEFAULT, chosen, 1, rules)
+    return Options(
+        base_offset,
+        live,
+        QUICK if quick else DEEP if deep else DEFAULT,
+        chosen,
+        1,
+        rules,
+        max_inflate_bytes=max_inflate_bytes,
+    )

@@ -62,6 +62,7 @@ Examples:
 @click.option("--segment-bytes", type=Bytes(), default="1GiB", show_default=True, help="The topic's segment.bytes.")
 @click.option("--index-bytes", type=Bytes(), default="10MiB", show_default=True, help="segment.index.bytes.")
 @click.option("--now", "now_ms", metavar="TIME", help="When: epoch milliseconds or ISO 8601 (the present).")
+@options.max_inflate_option
 @options.format_option()
 def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | None, **config: Any) -> int:
     """Plan a cleaning of PARTITION, a partition's directory: the dirty range, how far the offset map reaches, what each

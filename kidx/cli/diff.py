@@ -6,7 +6,7 @@ import click
 
 from kidx import exit_status
 from kidx.cli.messages import complain
-from kidx.cli.options import format_option
+from kidx.cli.options import format_option, max_inflate_option
 
 
 @click.command(
@@ -23,6 +23,7 @@ Exit status: 0 no difference but those that healthy replicas may have, 1 another
 @click.argument("others", nargs=-1, type=click.Path(readable=False), metavar="[OTHER]...")
 @format_option()
 @click.option("--same-partitions", is_flag=True, help="A partition that is not on every side is a difference.")
+@max_inflate_option
 @click.option("--all", "every", is_flag=True, help="List every difference, also those that replicas may have.")
 def command(left: str, right: str, others: tuple[str, ...], form: str, same_partitions: bool, every: bool) -> int:
     """Compare partitions, trees of partitions, or files of one kind: batches, records, epochs, index entries.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kidx.cli.values import OFFSET
+from kidx.cli.values import OFFSET, Bytes
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,6 +66,29 @@ def base_offset_option(f: F) -> F:
         type=OFFSET,
         help="The segment's base offset, if the file's name does not give it.",
     )(f)
+
+
+def max_inflate_bytes_option(**how: Any) -> Callable[[F], F]:
+    """--max-inflate: what unusually compressed batches may inflate to."""
+    return click.option(
+        "--max-inflate",
+        "max_inflate_bytes",
+        type=Bytes(),
+        default="1GiB",
+        show_default=True,
+        help="What batches that inflate to more than 100 times their size may take in all.",
+        **how,
+    )
+
+
+def _open_budget(context: click.Context, _: click.Parameter, most_bytes: int) -> None:
+    from kidx.formats.compression import inflation_budget
+
+    context.with_resource(inflation_budget(most_bytes))
+
+
+# --max-inflate of a command that reads records in this process: for as long as it runs.
+max_inflate_option = max_inflate_bytes_option(callback=_open_budget, expose_value=False)
 
 
 def from_file_option(f: F) -> F:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.messages import complain
-from kidx.cli.options import examples, format_option, from_file_option, paths_from
+from kidx.cli.options import examples, format_option, from_file_option, max_inflate_option, paths_from
 from kidx.cli.values import JOBS, Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option
 from kidx.errors import KidxError, UsageError
@@ -49,6 +49,7 @@ from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 )
 @click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @from_file_option
+@max_inflate_option
 @dry_run_option
 @format_option()
 def command(

@@ -72,6 +72,7 @@ def command(
     every: bool,
     verbose: bool,
     base_offset: int | None,
+    max_inflate_bytes: int,
     color: str,
 ) -> int:
     """Check a fleet's log dirs with Spark: the findings of `kidx verify`, and answers about the fleet.
@@ -92,7 +93,7 @@ def command(
     for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
-    options = options_of(select, ignore, quick, deep, sample, live, base_offset)
+    options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
     expanded = paths_from(paths, from_file)
     settings = Settings(master, dict(config), out, entries, compaction, fresh, spark_log)
     with ProgressLine() as progress:

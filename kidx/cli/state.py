@@ -38,6 +38,7 @@ def known_kinds() -> list[str]:
 @click.option(
     "--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, whatever the directory is called."
 )
+@options.max_inflate_option
 @options.iso_option
 @options.format_option()
 def command(

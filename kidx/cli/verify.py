@@ -57,6 +57,7 @@ def command(
     suggest: bool,
     verbose: bool,
     base_offset: int | None,
+    max_inflate_bytes: int,
     color: str,
 ) -> int:
     """Check files, directories or trees: indexes, logs, each against the other, and the files next to them.
@@ -71,7 +72,7 @@ def command(
     from kidx.report.findings.suggestions import FORMATS, render_suggestions
     from kidx.report.screens.progress import ProgressBar
 
-    options = options_of(select, ignore, quick, deep, sample, live, base_offset)
+    options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
     expanded = paths_from(paths, from_file)
     if suggest and form not in FORMATS:
         raise UsageError(f"--suggest goes with --format {' or '.join(FORMATS)}; {form} has no place for suggestions")

@@ -16,7 +16,7 @@ from kidx.evidence.listing import STDIN_NAMES, is_uri
 STREAM_LIMIT_BYTES = 2 << 30  # a segment and its indexes are at most 2^31-1 bytes: Kafka addresses them with an int
 SEGMENT_LIMIT_BYTES = 2**31 - 1
 SPARED_BYTES = 32 << 20  # size from which a file is read without changing the page cache: smaller ones push little out
-_SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+_SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".checkpoint")
 _CHUNK_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _NO_ATIME = getattr(os, "O_NOATIME", 0)  # Linux has it
@@ -32,7 +32,9 @@ def open_evidence(path: str) -> Evidence:
     if is_uri(path):
         from kidx.evidence.remote import open_remote
 
-        return _checked(open_remote(path))
+        evidence = open_remote(path)
+        _must_be_addressable(evidence.size, path)
+        return evidence
     if path in STDIN_NAMES:
         return _read_stream(sys.stdin.buffer.fileno() if sys.stdin else 0, path)
     return _open(path, path, None, _FLAGS)
@@ -62,10 +64,12 @@ def _open(name: str, path: str, directory_fd: int | None, flags: int) -> Evidenc
             fd = os.open(name, flags, dir_fd=directory_fd)
         status = os.fstat(fd)
         _must_be_regular(status, path)  # it may have been swapped between stat and open
+        _must_be_addressable(status.st_size, path)
         evidence = Evidence(path, fd, status.st_size, status.st_mtime_ns)
+        fd = -1  # the evidence closes it from here on
         if evidence.size >= SPARED_BYTES:
             evidence.spare_page_cache()
-        return _checked(evidence)
+        return evidence
     except BaseException as e:
         if fd >= 0:
             os.close(fd)
@@ -79,14 +83,13 @@ def _must_be_regular(status: os.stat_result, path: str) -> None:
         raise CannotRead(f"{path}: {_kind_of(status.st_mode)}")
 
 
-def _checked(evidence: Evidence) -> Evidence:
-    """The evidence. Raises TooLarge for a log or index that Kafka could not have written."""
-    if evidence.size > SEGMENT_LIMIT_BYTES and evidence.path.endswith(_SEGMENT_SUFFIXES):
+def _must_be_addressable(size: int, path: str) -> None:
+    """Raises TooLarge for a log, snapshot or index that Kafka could not have written."""
+    if size > SEGMENT_LIMIT_BYTES and path.endswith(_SEGMENT_SUFFIXES):
         raise TooLarge(
-            f"{evidence.path}: {evidence.size:,} bytes; a log or index has at most {SEGMENT_LIMIT_BYTES:,}, for Kafka "
+            f"{path}: {size:,} bytes; a log, snapshot or index has at most {SEGMENT_LIMIT_BYTES:,}, for Kafka "
             "addresses it with 31 bits"
         )
-    return evidence
 
 
 def _read_stream(fd: int, path: str) -> Evidence:

@@ -6,11 +6,17 @@ wrong header checksum) and xerial's snappy-java (SnappyOutputStream), which Java
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from kidx.errors import LimitExceeded, WrongFormat
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd", "unknown-5", "unknown-6", "unknown-7")
 MAX_INFLATED_BYTES = 64 << 20  # of one batch; a producer's is 1 MiB (max.request.size), bombs are a thousand times that
+USUAL_RATIO = 100  # inflated bytes to compressed; identical JSON records reach 32 (zstd), identical letters 250
+MAX_INFLATE_BYTES = 1 << 30  # what a run inflates beyond the usual ratio, by default
 
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
 _XERIAL_HEADER_BYTES = 16  # magic, version, compatible version
@@ -24,6 +30,41 @@ class DamagedPayload(WrongFormat):
 
 class OutputFull(LimitExceeded):
     """Raised when decompressed data would exceed the given limit."""
+
+
+class BudgetSpent(OutputFull):
+    """Raised when inflating would take more than the run's budget."""
+
+
+class InflationBudget:
+    """Bounds what all batches of a run inflate to: each to USUAL_RATIO times its size, and `spare_bytes` beyond that.
+
+    So the work is linear in what is read, and a batch of a usual ratio is inflated whatever came before it.
+    """
+
+    def __init__(self, spare_bytes: int) -> None:
+        self.limit_bytes = self.spare_bytes = spare_bytes
+
+    def room_of(self, compressed_bytes: int) -> int:
+        """How many bytes a batch of that size may inflate to."""
+        return USUAL_RATIO * compressed_bytes + self.spare_bytes
+
+    def take(self, compressed_bytes: int, inflated_bytes: int) -> None:
+        """Count what was inflated, for nothing or not."""
+        self.spare_bytes -= max(0, inflated_bytes - USUAL_RATIO * compressed_bytes)
+
+
+_budget: ContextVar[InflationBudget | None] = ContextVar("inflation budget", default=None)
+
+
+@contextmanager
+def inflation_budget(spare_bytes: int = MAX_INFLATE_BYTES) -> Iterator[None]:
+    """Within it, an InflationBudget bounds `inflate` and `inflate_into`; a forked process has a copy of it."""
+    token = _budget.set(InflationBudget(spare_bytes))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
 
 
 def inflate(
@@ -49,6 +90,25 @@ def inflate_into(codec: int, data: bytes | memoryview, room: memoryview, *, magi
             raise _full(codec, len(room))
         room[: len(data)] = data
         return len(data)
+    budget = _budget.get()
+    if budget is None:
+        return _inflate_into(codec, data, room, magic)
+    allowed = room[: budget.room_of(len(data))]
+    try:
+        size = _inflate_into(codec, data, allowed, magic)
+    except OutputFull:
+        budget.take(len(data), len(allowed))
+        if len(allowed) == len(room):
+            raise
+        why = f"a {CODEC_NAMES[codec]} batch inflates to more than {USUAL_RATIO} times its size"
+        raise BudgetSpent(
+            f"{why}, and the {budget.limit_bytes} bytes for such batches are spent (--max-inflate)"
+        ) from None
+    budget.take(len(data), size)
+    return size
+
+
+def _inflate_into(codec: int, data: bytes | memoryview, room: memoryview, magic: int) -> int:
     if codec == GZIP:
         return _inflate_gzip(data, room)
     import cramjam

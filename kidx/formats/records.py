@@ -140,11 +140,10 @@ def decode_batch(
     *,
     limit_bytes: int = MAX_INFLATED_BYTES,
     limit_records: int = MAX_LISTED_RECORDS,
-    lenient: bool = False,
 ) -> Decoded:
     """Every record of a v2 batch in a list, and what is wrong with it. RecordReader has no limit of records."""
-    reader = RecordReader(batch, payload, limit_bytes=limit_bytes, lenient=lenient)
-    if reader.damage is None and batch.record_count > limit_records and not lenient:
+    reader = RecordReader(batch, payload, limit_bytes=limit_bytes)
+    if reader.damage is None and batch.record_count > limit_records:
         why = f"the batch has {batch.record_count} records, more than the limit of {limit_records}"
         return Decoded([], Damage(LIMIT, why, limit=True))
     return Decoded(list(reader), reader.damage)

@@ -23,6 +23,7 @@ from kidx.pipeline.segment_facts import SegmentFacts
 from kidx.pipeline.session import need_spark, spark_session
 from kidx.pipeline.store import Store
 from kidx.pipeline.waves import plan, run_waves
+from kidx.surgery.output import refuse_file, refuse_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,11 +59,16 @@ def scan(
 ) -> Scanned:
     """Scan what `paths` stand for. `progress` is called with a phase and the numbers of bytes done and in total.
 
-    Spark is started only if something has to be read. Raises KidxError. An interrupted scan keeps every finished wave
-    in the manifest below `settings.out`.
+    Spark is started only if something has to be read. An interrupted scan keeps every finished wave in the manifest
+    below `settings.out`. Raises KidxError, Refused for results among what is scanned.
     """
     started = time.monotonic()
     need_spark()
+    paths = list(paths)
+    if settings.out is not None:
+        refuse_place(settings.out, paths)
+    if settings.log_file is not None:
+        refuse_file(settings.log_file)
     progress("listing", 0, 0)
     now_ms = time.time_ns() // 1_000_000
     inventory = discover(paths, options)

@@ -18,6 +18,7 @@ from kidx.checks.engine.run import unreadable
 from kidx.checks.engine.targets import Target
 from kidx.errors import KidxError
 from kidx.evidence import absolute, list_directory
+from kidx.formats.compression import inflation_budget
 from kidx.logdir.tree import Partition
 from kidx.pipeline.consumer_groups import contents_of
 from kidx.pipeline.inventory import Unit
@@ -77,7 +78,8 @@ def check_unit(sent: dict[str, Any], options: Options) -> Row:
     if names is not None:
         paths = [(there, given) for given, there in names.values()] + paths
         names = {name: there for name, (_, there) in names.items()}
-    row = _checked(Target(directory, names), sent, options)
+    with inflation_budget(options.max_inflate_bytes):  # a unit's: executors share none
+        row = _checked(Target(directory, names), sent, options)
     return {name: value if name == "key" else _as_given(value, paths) for name, value in row.items()}
 
 

@@ -16,7 +16,15 @@ import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.formats.batches import HEADER_BYTES, Batch, wrap_long
-from kidx.formats.compression import MAX_INFLATED_BYTES, NONE, ZSTD, DamagedPayload, OutputFull, inflate_into
+from kidx.formats.compression import (
+    MAX_INFLATED_BYTES,
+    NONE,
+    ZSTD,
+    BudgetSpent,
+    DamagedPayload,
+    OutputFull,
+    inflate_into,
+)
 from kidx.formats.messages import decode_message
 from kidx.formats.records import LIMIT, SMALLEST_RECORD, Damage, Record, RecordReader
 from kidx.segments.fields import Fields, decode_fields
@@ -174,6 +182,8 @@ class RecordDecoder:
             capacity = len(self._joint.array) - SLACK_BYTES
             try:
                 return inflate_into(batch.codec, payload, self._joint.view[at:capacity])
+            except (DamagedPayload, BudgetSpent):
+                return None
             except OutputFull:
                 if at:
                     return None
@@ -181,8 +191,6 @@ class RecordDecoder:
                 self._joint = self._new_joint(_JOINT_BYTES if too_large else capacity * 4)
                 if too_large:
                     return None
-            except DamagedPayload:
-                return None
 
     def _decode_joint(self, window: Window, rows: list[int], ends: list[int], odd: list[int]) -> RecordBlock:
         bounds = np.array(ends, np.int64)

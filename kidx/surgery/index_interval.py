@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
-from kidx.errors import KidxError
+from kidx.errors import CannotRead, LimitExceeded, WrongFormat
 from kidx.evidence import absolute
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, OFFSET_INDEX, decode
 from kidx.logdir.names import LOG, OFFSET
@@ -28,11 +28,12 @@ _ROUND = sorted({*(1 << n for n in range(31)), *(d * 10**n for n in range(9) for
 
 
 class Interval(NamedTuple):
-    """An index.interval.bytes, where it comes from, and whether that is a guess."""
+    """An index.interval.bytes, where it comes from, whether that is a guess, and which files it could not take in."""
 
     bytes: int
     source: str
     guessed: bool
+    unread: tuple[str, ...] = ()
 
 
 def interval_of(partition: Partition, cluster: Cluster) -> Interval:
@@ -41,10 +42,12 @@ def interval_of(partition: Partition, cluster: Cluster) -> Interval:
         setting = cluster.setting(partition.name.topic, "index.interval.bytes")
         if setting is not None and setting.value.isascii() and setting.value.isdigit() and len(setting.value) < 11:
             return Interval(int(setting.value), f"the {setting.source}'s configuration in __cluster_metadata", False)
-    bounds = _bounds(partition)
+    unread: list[str] = []
+    bounds = _bounds(partition, unread)
     if bounds is None:
-        return Interval(DEFAULT_INDEX_INTERVAL_BYTES, "Kafka's default; nothing here shows the topic's", True)
-    return Interval(_roundest(*bounds), "the spacing of the entries that are intact", True)
+        default = "Kafka's default; nothing here shows the topic's"
+        return Interval(DEFAULT_INDEX_INTERVAL_BYTES, default, True, tuple(unread))
+    return Interval(_roundest(*bounds), "the spacing of the entries that are intact", True, tuple(unread))
 
 
 class IntervalFinder:
@@ -82,18 +85,22 @@ class IntervalFinder:
         return found
 
 
-def _bounds(partition: Partition) -> tuple[int, int] | None:
+def _bounds(partition: Partition, unread: list[str]) -> tuple[int, int] | None:
     """The least interval that explains most gaps between entries, and the largest that explains all of them.
 
     A gap is larger than the interval, and without its last batch not larger. The latter does not hold after a restart,
     nor where a follower appended several batches at once, so only the median counts. None where no entry is intact.
+    Why a file could not be read is added to `unread`.
     """
     without_last: list[int] = []
     gaps: list[int] = []
     for segment in islice((s for s in reversed(partition.segments) if OFFSET in s.files), _SEGMENTS_READ):
         try:
             positions, starts = _entry_positions(segment), _batch_starts(segment)
-        except KidxError:
+        except (LimitExceeded, WrongFormat):
+            continue
+        except CannotRead as e:
+            unread.append(str(e))
             continue
         number = {start: n for n, start in enumerate(starts)}
         for before, position in pairwise([0, *positions]):

@@ -22,13 +22,7 @@ def write_picture(path: str, text: str) -> None:
     Raises UsageError for a link, a special file, any other file, and a place among Kafka's files; CannotRead where
     the system declines.
     """
-    if parse_file_name(path) is not None:
-        raise UsageError(f"{path}: named like one of Kafka's own files; kidx draws into none of those")
-    if os.path.islink(path):
-        raise UsageError(f"{path}: a symbolic link; name the file itself")
-    directory = os.path.dirname(path) or "."
-    if os.path.isdir(directory) and holds_evidence(directory):
-        raise UsageError(f"{path}: Kafka's files are in that directory, and kidx draws nothing there; name another")
+    refuse_file(path)
     try:
         fd = os.open(path, _OPEN, 0o666)
         try:
@@ -43,6 +37,17 @@ def write_picture(path: str, text: str) -> None:
             os.close(fd)
     except OSError as e:
         raise CannotRead(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
+
+
+def refuse_file(path: str) -> None:
+    """Raises UsageError for an output file that is a link, is named like one of Kafka's files, or lies among them."""
+    if parse_file_name(path) is not None:
+        raise UsageError(f"{path}: named like one of Kafka's own files; kidx writes output to none of those")
+    if os.path.islink(path):
+        raise UsageError(f"{path}: a symbolic link; name the file itself")
+    directory = os.path.dirname(path) or "."
+    if os.path.isdir(directory) and holds_evidence(directory):
+        raise UsageError(f"{path}: Kafka's files are in that directory, and kidx writes none there; name another")
 
 
 def refuse_place(output: str, sources: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kidx.formats.batches import CONTROL_BIT, TRANSACTIONAL_BIT
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.formats.indexes import TRANSACTION_INDEX
-from kidx.segments.records import read_records
+from kidx.segments.records import readable_records
 
 if TYPE_CHECKING:
     from kidx.evidence import Evidence
@@ -65,8 +65,11 @@ class EventReader:
             yield Event(batch.producer_id, batch.base_offset, marker)
 
     def _marker(self, batch: Batch) -> int | None:
-        """The type of a control batch's record; None for one that was cleaned empty, which ends nothing."""
-        records = read_records(self._log, batch).records
+        """The type of a control batch's record; None for one that was cleaned empty, which ends nothing.
+
+        Raises LimitExceeded.
+        """
+        records = readable_records(self._log, batch)
         return control_type(records[0].key) if records else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from kidx.errors import KidxError, Refused
+from kidx.errors import CannotRead, KidxError, Refused
 from kidx.evidence import from_bytes
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 from kidx.logdir.tree import Segment
@@ -53,7 +53,8 @@ def rebuild_steps(
     """The steps that write the indexes of the segments in `paths` below `output`, or in place where it is None.
 
     `interval_of` gives the index.interval.bytes of the partition in a directory. In place, the indexes of a segment
-    that are in `sound_indexes` stay as they are. A segment that cannot be rebuilt does not stop the others: its error
+    that are in `sound_indexes` stay as they are. An interval that was guessed without a file that could not be read is
+    not used: the next try might guess another one. A segment that cannot be rebuilt does not stop the others: its error
     is passed to `on_failure`.
     """
     run = new_run()
@@ -68,6 +69,8 @@ def rebuild_steps(
                 if output is not None:
                     _refuse_output(target, output, sources)
                 interval = interval_of(target.partition.directory)
+                if interval.unread:
+                    raise CannotRead(f"{interval.unread[0]}; to rebuild without it, give --index-interval-bytes")
                 rebuilt = rebuild(target, interval.bytes, max_index_size, jobs)
                 if output is None:
                     sound = sound_indexes(target.segment) if sound_indexes else ()

@@ -228,3 +228,17 @@ def test_directories_are_listed_by_name(tmp_path: Path) -> None:
     assert file_size(str(tmp_path / "a")) == 0
     with pytest.raises(CannotRead, match="not a directory"):
         list_directory(str(tmp_path / "a"))
+
+
+def test_a_file_that_is_too_large_is_closed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second close would close whatever another file was given as its descriptor meanwhile."""
+    ignored: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    for name in (f"{0:020d}.index", f"{9:020d}-{1:010d}.checkpoint"):
+        with (tmp_path / name).open("wb") as f:
+            f.truncate(1 << 40)
+        opened = set(os.listdir("/dev/fd"))
+        with pytest.raises(TooLarge, match="31 bits"):
+            open_evidence(str(tmp_path / name))
+        assert set(os.listdir("/dev/fd")) == opened
+    assert not ignored

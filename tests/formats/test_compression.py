@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from contextlib import suppress
 from struct import pack
 
@@ -11,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kidx.formats.compression import CODEC_NAMES, DamagedPayload, OutputFull, inflate, inflate_into
+from kidx.formats.compression import (
+    CODEC_NAMES,
+    BudgetSpent,
+    DamagedPayload,
+    OutputFull,
+    inflate,
+    inflate_into,
+    inflation_budget,
+)
 from tests.building import compress
 
 CODECS = (1, 2, 3, 4)
@@ -90,3 +99,32 @@ def test_into_a_room_of_just_the_size() -> None:
         room = memoryview(bytearray(6))
         assert inflate_into(codec, compress(codec, b"just so"[:6]), room) == 6
         assert bytes(room) == b"just s"
+
+
+BOMB = gzip.compress(bytes(8 << 20))  # 1 to 1,000
+
+
+def test_a_budget_ends_unusual_batches_and_no_others() -> None:
+    usual = gzip.compress(os.urandom(1000) * 20)
+    with inflation_budget(20 << 20):
+        for _ in range(2):
+            assert len(inflate(1, BOMB)) == 8 << 20
+        with pytest.raises(BudgetSpent, match="more than 100 times its size, and the 20971520 bytes"):
+            for _ in range(5):
+                inflate(1, BOMB)
+        assert len(inflate(1, usual)) == 20_000
+        with pytest.raises(BudgetSpent):
+            inflate(4, compress(4, bytes(8 << 20)))
+    assert len(inflate(1, BOMB)) == 8 << 20
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_was_inflated_for_nothing_counts(codec: int) -> None:
+    bomb = compress(codec, bytes(1 << 20))
+    with inflation_budget(1 << 20):
+        for _ in range(40):
+            with pytest.raises(OutputFull):
+                inflate(codec, bomb, limit_bytes=(1 << 20) - 1)
+        if codec != 2:  # snappy's ratio is never unusual
+            with pytest.raises(BudgetSpent):
+                inflate(codec, bomb)

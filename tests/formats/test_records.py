@@ -84,6 +84,6 @@ def test_offsets_inside_a_wrapper_wrap_as_java_s_do() -> None:
 
 def test_a_lenient_reader_goes_on_as_kafka_s_does() -> None:
     entry = batch([record(4), record(1)], last_offset_delta=2, count=2**31 - 1)
-    records, damage = decode_batch(parse_batch(entry, 0, 0), entry[61:], lenient=True)
-    assert [r.offset for r in records] == [4, 1]
-    assert damage is not None and damage.record == 2
+    reader = RecordReader(parse_batch(entry, 0, 0), entry[61:], lenient=True)
+    assert [r.offset for r in reader] == [4, 1]
+    assert reader.damage is not None and reader.damage.record == 2

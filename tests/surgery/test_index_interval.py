@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kidx.exit_status import UNREADABLE
 from kidx.logdir.tree import Partition
 from kidx.state.metadata import cluster_of
 from kidx.surgery.index_interval import Interval, interval_of
@@ -91,3 +92,13 @@ def test_a_broker_since_2_0_rebuilds_the_same_bytes(tmp_path: Path) -> None:
                 assert file.read_bytes() == (partition / file.name).read_bytes(), file
                 compared += 1
     assert compared >= 16
+
+
+def test_nothing_is_guessed_without_an_index_that_cannot_be_read(alone: Path) -> None:
+    (alone / f"{SECOND}.index").unlink()
+    (alone / f"{SECOND}.index").mkdir()
+    before = sorted(alone.rglob("*"))
+    ran = kidx_here("rebuild", "--in-place", "--all", alone)
+    assert ran.status == UNREADABLE
+    assert b"give --index-interval-bytes" in ran.err
+    assert sorted(alone.rglob("*")) == before

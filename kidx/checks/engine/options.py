@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.findings import Finding
+from kidx.formats.compression import MAX_INFLATE_BYTES
 
 QUICK, DEFAULT, DEEP = "quick", "default", "deep"
 
@@ -49,6 +50,7 @@ class Options(NamedTuple):
     `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
     `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
     `kind` (kidx.logdir.names) is what a file is whose name does not tell.
+    `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
     """
 
     base_offset: int | None = None
@@ -58,6 +60,7 @@ class Options(NamedTuple):
     jobs: int = 1
     rules: frozenset[str] | None = None
     kind: str | None = None
+    max_inflate_bytes: int = MAX_INFLATE_BYTES
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be reported."""

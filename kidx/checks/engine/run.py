@@ -13,6 +13,7 @@ from kidx.checks.engine.targets import Target
 from kidx.errors import CannotRead
 from kidx.execution import run_forked
 from kidx.findings import Finding
+from kidx.formats.compression import inflation_budget
 
 _TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
 
@@ -37,10 +38,11 @@ def check_all(
     shared_out = len(asked) >= _TARGETS_A_JOB * options.jobs
     jobs = options.jobs if shared_out else 1
     each = options._replace(jobs=1) if shared_out else options
-    for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
-        add(whole, checked)
-        if progress:
-            progress(done, len(asked))
+    with inflation_budget(options.max_inflate_bytes):
+        for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
+            add(whole, checked)
+            if progress:
+                progress(done, len(asked))
     finish(whole, options)
     return whole
 

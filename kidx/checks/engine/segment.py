@@ -101,6 +101,8 @@ def _check_log(file: DataFile, checked: CheckedSegment, options: Options, facts:
         done.skip(file.path, "its end was being written when it was read")
     for sentence in result.too_large:
         done.cannot(file.path, sentence)
+    if more := result.not_decoded - len(result.too_large):
+        done.cannot(file.path, f"{file.path}: {more:,} more batches were not decoded, for the same reason")
     done.cover(file.path, log.size - result.skipped_bytes, batches=result.batches)
     for first, after in result.broken:
         done.skip(file.path, "no batch can be read there", after - first, f": bytes {first}-{after - 1}")

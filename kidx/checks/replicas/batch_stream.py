@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kidx.checks.engine.result import CheckResult
-from kidx.errors import CannotRead
+from kidx.errors import CannotRead, LimitExceeded
 from kidx.evidence import Evidence
 from kidx.formats.batches import DELETE_HORIZON_BIT, Batch
 from kidx.formats.records import Record
@@ -53,11 +53,17 @@ class BatchRow(NamedTuple):
         }
 
     def records(self) -> dict[int, Record] | None:
-        """Its records by offset; None where the CRC does not hold or not all can be decoded. Raises CannotRead."""
+        """Its records by offset; None where the CRC does not hold or not all can be decoded.
+
+        Raises CannotRead, LimitExceeded.
+        """
         if not self.crc_ok:
             return None
         with self.file.open() as log:
             decoded = read_records(log, self.batch)
+        if decoded.damage and decoded.damage.limit:
+            where = f"{self.file.path}: the batch at byte {self.batch.position}"
+            raise LimitExceeded(f"{where} was not decoded: {decoded.damage.why}")
         return None if decoded.damage else {record.offset: record for record in decoded.records}
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from kidx.checks.replicas.batch_stream import BatchRow, BatchStream
 from kidx.checks.replicas.comparison import Sides
+from kidx.errors import LimitExceeded
 from kidx.formats.records import Record
 
 
@@ -69,7 +70,11 @@ def _compare_batches(sides: Sides, a: BatchRow, b: BatchRow, left: BatchStream, 
         sides.note("leader_epoch", where, *epochs, allowed=False, offset=offset)
     if a.content == b.content and a.crc_ok:
         return
-    mine, others = a.records(), b.records()
+    try:
+        mine, others = a.records(), b.records()
+    except LimitExceeded as e:
+        sides.checked.cannot("", str(e))
+        return
     if mine is None or others is None:
         sides.note("batch", where, a.shown(), b.shown(), allowed=False, offset=offset)
         return

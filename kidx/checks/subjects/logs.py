@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+_LISTED_NOT_DECODED = 20  # batches of one log
+
 
 class LogFacts(NamedTuple):
     """What the files around a log say about it, and what to look for in it.
@@ -132,7 +134,8 @@ class LogRange:
         self.events: list[TransactionEvent] = []
         self.named: dict[int, Named] = {}
         self.producers = Producers(facts.snapshots, facts.producers)
-        self.too_large: list[str] = []
+        self.too_large: list[str] = []  # a sentence a batch that was not decoded, of the first
+        self.not_decoded = 0  # how many there are
         self.first_offset: int | None = None
         self.first_position: int | None = None
         self.last_offset: int | None = None
@@ -164,10 +167,11 @@ class LogRange:
             self.producers.take(batches.window, batches.sound, events)
         self._note_named(batches)
         batches.mark_times()
-        for row, damage in batches.record_damage:
-            if damage.limit:
+        for row, why in batches.limited.items():
+            self.not_decoded += 1
+            if len(self.too_large) < _LISTED_NOT_DECODED:
                 at = int(batches.window.position[row])
-                self.too_large.append(f"{batches.path}: the batch at byte {at} was not decoded: {damage.why}")
+                self.too_large.append(f"{batches.path}: the batch at byte {at} was not decoded: {why}")
         self._take_timestamps(batches)
         self.batches += len(batches)
 
@@ -348,7 +352,7 @@ class Batches:
                     first[row] = records[0].offset
                 else:
                     known[row] = False
-                if damage is not None and not damage.limit:
+                if damage is not None:
                     damaged.append((row, damage))
         return np.minimum(first, self.column("base_offset")), known, damaged
 
@@ -360,7 +364,13 @@ class Batches:
     @property
     def not_inflated(self) -> list[tuple[int, Damage]]:
         """Rows of compressed messages before v2 that cannot be inflated, and why."""
-        return [] if self._inflated is None else self._inflated[2]
+        return [] if self._inflated is None else [(row, one) for row, one in self._inflated[2] if not one.limit]
+
+    @property
+    def limited(self) -> dict[int, str]:
+        """Rows that a limit kept from being decoded, and which."""
+        found = [*self.record_damage, *self.transactions.limited, *(self._inflated[2] if self._inflated else ())]
+        return {row: damage.why for row, damage in found if damage.limit}
 
     @cached_property
     def compacted(self) -> bool:
@@ -529,6 +539,7 @@ class LogResult:
         self.named: dict[int, Named] = {}
         self.producers: list[Producers] = []  # of one range after another
         self.too_large: list[str] = []
+        self.not_decoded = 0
         self.broken: list[tuple[int, int]] = []  # first byte, byte after the last
         self.being_written = False  # its last bytes, when they were read
         self.batches = 0
@@ -550,7 +561,8 @@ class LogResult:
         self.events += part.events
         self.named.update(part.named)
         self.producers.append(part.producers)
-        self.too_large += part.too_large
+        self.too_large += part.too_large[: _LISTED_NOT_DECODED - len(self.too_large)]
+        self.not_decoded += part.not_decoded
         self.batches += part.batches
         self.compacted |= part.compacted
         self.end = part.position

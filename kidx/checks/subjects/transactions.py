@@ -44,6 +44,7 @@ class WindowTransactions:
         self.unknown: list[tuple[int, int | None]] = []  # control batches of an undefined type
         self.unreadable: list[tuple[int, str]] = []  # control batches whose value Kafka cannot read, and their type
         self.damaged: list[tuple[int, Damage]] = []  # control batches whose records cannot be decoded
+        self.limited: list[tuple[int, Damage]] = []  # control batches that a limit kept from being decoded
 
 
 _NOTHING = WindowTransactions()
@@ -73,8 +74,8 @@ class TransactionTracker:
             marker = epoch = None
             if window.control[row]:
                 records, damage = read_records(self._log, batch)
-                if damage is not None and not damage.limit:
-                    found.damaged.append((row, damage))
+                if damage is not None:
+                    (found.limited if damage.limit else found.damaged).append((row, damage))
                 if not records:  # the cleaner took the marker's record and left its header
                     continue
                 parsed = parse_control(records[0].key, records[0].value)

@@ -13,7 +13,7 @@ from kidx.evidence import Evidence
 from kidx.formats.batches import BATCH_HEADER, HEADER_BYTES, Batch, fault_at, parse_batch
 from kidx.formats.indexes import OFFSET_INDEX, IndexFormat
 from kidx.lookup.search import warm_search
-from kidx.segments.records import read_records
+from kidx.segments.records import readable_records
 
 _CHUNK_BYTES = 1 << 17
 _FEW_STEPS = 256  # batches from an index entry's position to the entry's batch; only a wrong entry takes more
@@ -99,8 +99,8 @@ class Log:
         return {batch.position: row for row, batch in enumerate(self._batches)}
 
     def max_timestamp(self, batch: Batch) -> int:
-        """The largest timestamp among a batch's records, -1 at least."""
-        return max((record.timestamp for record in read_records(self.evidence, batch).records), default=-1)
+        """The largest timestamp among a batch's records, -1 at least. Raises LimitExceeded."""
+        return max((record.timestamp for record in readable_records(self.evidence, batch)), default=-1)
 
 
 def offset_mismatches(log: Log, entries: Iterable[Sequence[int]]) -> dict[int, int]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from kidx.compat.dump_log_segments import java
 from kidx.compat.dump_log_segments.line_forms import TIMESTAMP_TYPES, batch_line, message_line
 from kidx.compat.dump_log_segments.log_entries import Entries
 from kidx.evidence import Evidence
-from kidx.formats.batches import DELETE_HORIZON_BIT, MESSAGE_V0, MESSAGE_V1, SMALLEST_ENTRY, Batch
+from kidx.formats.batches import DELETE_HORIZON_BIT, HEADER_BYTES, MESSAGE_V0, MESSAGE_V1, SMALLEST_ENTRY, Batch
 from kidx.formats.checksums import crc_holds
 from kidx.formats.compression import CODEC_NAMES, NONE
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
-from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record
-from kidx.segments.records import decode_entry
+from kidx.formats.messages import decode_message
+from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record, RecordReader
 from kidx.segments.scan import scan
 from kidx.segments.walk import Ending
 from kidx.tables.batches import index_positions
@@ -33,7 +33,7 @@ _CONTROL_WORDS = dict(
         strict=True,
     )
 )
-
+_RECORDS_AT_ONCE = 4096
 
 LineOf = Callable[[Batch, Record, "tuple[int, int] | None"], bytes]
 
@@ -61,8 +61,12 @@ class LogLines:
     def records(self, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
         """A line a batch, and after it one for each of its records; `seen` is called with every record's offset."""
         for batch, entry, line in self._one_by_one():
+            if batch.magic == 2:
+                yield line
+                yield from self._records_of(batch, entry, line_of, seen)
+                continue
             out = [line]
-            decoded = decode_entry(batch, entry, lenient=True)
+            decoded = decode_message(batch, entry, lenient=True)
             sizes = _claimed_sizes(batch, entry)
             for record in decoded.records:
                 seen(record.offset)
@@ -73,8 +77,19 @@ class LogLines:
                 message = Record(batch.base_offset, batch.max_timestamp, None, None, crc=batch.crc, crc_ok=crc_ok)
                 out.append(line_of(batch, message, sizes))
             yield b"".join(out)
-            if decoded.damage and _some_are_lost(batch, decoded):
+            if decoded.damage and _some_are_lost(decoded):
                 self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
+
+    def _records_of(self, batch: Batch, entry: bytes, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
+        """The lines of a v2 batch's records, which may be millions, some thousand at once."""
+        reader, count = RecordReader(batch, entry[HEADER_BYTES:], lenient=True), 0
+        while records := list(islice(reader, _RECORDS_AT_ONCE)):
+            count += len(records)
+            for record in records:
+                seen(record.offset)
+            yield b"".join([line_of(batch, record, None) for record in records])
+        if reader.damage and count < batch.record_count:  # the tool ignores other damage
+            self.damage.append(f"the batch at byte {batch.position}: {reader.damage.why}")
 
     def _one_by_one(self, start: int = 0) -> Iterator[tuple[Batch, bytes, bytes]]:
         entries = Entries(self.evidence, start, self.end)
@@ -87,12 +102,10 @@ class LogLines:
             self.damage.append(f"the batches end at byte {self.ending.position}: {self.ending.why}")
 
 
-def _some_are_lost(batch: Batch, decoded: Decoded) -> bool:
-    """Whether damage kept records from being printed; the tool ignores other damage."""
+def _some_are_lost(decoded: Decoded) -> bool:
+    """Whether damage kept messages from being printed; the tool ignores other damage."""
     damage = decoded.damage
-    if batch.magic == 2 or damage is None:
-        return len(decoded.records) < batch.record_count
-    return damage.kind in (PAYLOAD, LIMIT) or (damage.record or 0) >= len(decoded.records)
+    return damage is not None and (damage.kind in (PAYLOAD, LIMIT) or (damage.record or 0) >= len(decoded.records))
 
 
 def _claimed_sizes(batch: Batch, entry: bytes) -> tuple[int, int] | None:
