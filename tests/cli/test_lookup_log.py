@@ -201,7 +201,7 @@ def test_a_read_imports_no_numpy() -> None:
     [
         ([PLAIN, 5], 2, "--offset or --timestamp"),
         ([PLAIN / "00000000000000000000.log", 5], 2, "--offset or --timestamp"),
-        ([PLAIN, "--offset", 5, "--timestamp", 5], 2, "one thing"),
+        ([PLAIN, "--offset", 5, "--timestamp", 5], 2, "either --offset or --timestamp"),
         ([PLAIN, 5, "--offset", 5], 2, "without targets"),
         ([PLAIN, "--timestamp", 5, "--max-bytes", 5], 2, "--max-bytes belongs to --offset"),
         ([PLAIN, "--offset", 5, "--start", 5], 2, "--start belongs to --timestamp"),
