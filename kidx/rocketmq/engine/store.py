@@ -1,4 +1,4 @@
-"""A whole store checked: series, queues, commit log, units against it, ext, batches, index, checkpoint, abort."""
+"""Checks a complete store: series, queues, commit log, units, ext, batches, index, checkpoint, abort."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Checked:
-    """What was found, what was covered, and one sentence for everything that could not be read."""
+    """Findings, coverage, and one sentence for everything that could not be read."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
