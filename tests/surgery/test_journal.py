@@ -65,7 +65,7 @@ FORGED: dict[str, Fields | Callable[[Fields], object]] = {
     "a field too few": lambda line: {k: v for k, v in line.items() if k != "time"},
     "a field too many": {"more": 1},
     "a list": lambda line: [line],
-    "a state that is a list": {"before": [1]},
+    "a state that is a list": {"before": list(STATE)},
     "a state with a field too few": {"before": {k: v for k, v in STATE.items() if k != "uid"}},
     **{f"{name} {value}": state(**{name: value}) for name in ("size", "uid", "gid", "mtime_ns", "mode")
        for value in (-1, True, "1", 2**63)},

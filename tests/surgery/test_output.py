@@ -86,3 +86,11 @@ def test_a_picture_of_two_names_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a plain file of one name"):
         write_picture(str(path), SVG + "\n")
     assert path.read_text() == SVG
+
+
+def test_the_working_directory_may_hold_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_picture("a.svg", SVG)
+    (tmp_path / INDEX).touch()
+    with pytest.raises(UsageError, match="Kafka's files are in that directory"):
+        write_picture("b.svg", SVG)
