@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
 from kidx.evidence import from_bytes, is_directory, must_exist, open_evidence, read_file
-from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES, OFFSET_INDEX, TIME_INDEX, decode
+from kidx.formats.indexes import (
+    DEFAULT_INDEX_INTERVAL_BYTES,
+    DEFAULT_MAX_INDEX_BYTES,
+    INDEX_OF_KIND,
+    OFFSET_INDEX,
+    TIME_INDEX,
+    decode,
+    extent_of,
+)
 from kidx.formats.producer_snapshot import parse_snapshot
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
 from kidx.logdir.tree import Partition, Segment, partitions_below
@@ -20,6 +28,7 @@ from kidx.surgery.recovery import Recovered, recover
 from kidx.surgery.replace import Change, open_current
 
 if TYPE_CHECKING:
+    from kidx.evidence import Evidence
     from kidx.segments.windows import Ints
 
 _SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
@@ -119,8 +128,8 @@ def rebuild(
 def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[Change]:
     """The changes that put the new indexes where the segment's are; those whose paths are in `sound` stay as they are.
 
-    A sound index without entries is replaced all the same where the new one has some. Raises Refused for a link, or for
-    a log that is being written.
+    A sound index that ends long before the new one is replaced all the same. Raises Refused for a link, or for a log
+    that is being written.
     """
     if rebuilt.log_changed:
         raise Refused(f"{rebuilt.log_path}: something wrote it while it was read; its indexes were left as they are")
@@ -128,8 +137,25 @@ def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[C
     for kind, data in rebuilt.new.items():
         path = stem + _SUFFIXES[kind]
         before = open_current(path)
-        keep = before is not None and before.size > 0 and path in sound
+        keep = before is not None and path in sound and not _ends_early(kind, before, data)
         yield Change(path, "rebuild", before, before if keep else from_bytes(data, path))
+
+
+def _ends_early(kind: str, before: Evidence, data: bytes) -> bool:
+    """Whether an index has no entries where the new one has some, or was cut: two or more entries are missing at its
+    end, over more than twice as many offsets as between any two of its own. Entries further apart than in the new index
+    are sound: index.interval.bytes may have changed.
+    """
+    index_format = INDEX_OF_KIND[kind]
+    extent = extent_of(index_format, before, search=True)
+    if not extent.entries or not index_format.relative:
+        return not extent.entries and bool(data)
+    import numpy as np
+
+    old = decode(index_format, before.read(0, extent.entries * index_format.size))["relative_offset"]
+    new = decode(index_format, data)["relative_offset"]
+    missing = int((new > old[-1]).sum())
+    return missing > 1 and int(new[-1] - old[-1]) > 2 * int(np.diff(old, prepend=0).max())
 
 
 def changes_apart(rebuilt: Rebuilt, output: str) -> Iterator[Change]:

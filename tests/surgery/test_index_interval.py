@@ -102,3 +102,22 @@ def test_nothing_is_guessed_without_an_index_that_cannot_be_read(alone: Path) ->
     assert ran.status == UNREADABLE
     assert b"give --index-interval-bytes" in ran.err
     assert sorted(alone.rglob("*")) == before
+
+
+def test_in_place_replaces_an_index_that_was_cut_between_entries(alone: Path) -> None:
+    index = alone / f"{FIRST}.index"
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-8])  # one entry less: brokers that got several batches at once leave such an index
+    kidx_here("rebuild", "--in-place", alone, "--index-interval-bytes", 1024)
+    assert index.read_bytes() == whole[:-8]
+    index.write_bytes(whole[:8])
+    ran = kidx_here("rebuild", "--in-place", alone, "--index-interval-bytes", 1024)
+    assert f"{FIRST}.index: written".encode() in ran.out and index.read_bytes() == whole
+
+
+def test_in_place_leaves_an_index_that_cannot_be_read(alone: Path) -> None:
+    index = alone / f"{FIRST}.index"
+    index.unlink()
+    index.mkdir()
+    ran = kidx_here("rebuild", "--in-place", alone, "--index-interval-bytes", 1024)
+    assert ran.status == 3 and index.is_dir() and b"not a regular file" in ran.err
