@@ -46,6 +46,7 @@ def check_segment(
         facts = facts._replace(
             live=options.live,
             active=context.is_active(facts.base_offset),
+            clean_start=context.clean_start,
             zero_tail=partial(context.preallocation, log),
         )
         _check_log(log, checked, options, facts, done)

@@ -77,8 +77,8 @@ OUTSIDE_TRANSACTION = Rule(
         "A leader refuses such a batch, so none stands in a log as a broker wrote it. Either the batch's transactional "
         "bit is wrong, or that of the batch that seems to begin the transaction (both under a CRC that holds, so "
         "something wrote it that way), or the producer snapshot at the log's start claims a transaction that was not "
-        "open. Is it the snapshot (the finding names a transaction from before the log's first segment), delete it "
-        "while the broker is stopped."
+        "open (the finding then names a transaction from before the log's first segment). Let the replica fetch the "
+        "partition anew from a sound one."
     ),
     repair="compare with a replica (`kidx diff`)",
 )
@@ -109,7 +109,8 @@ def _not_listed(segment: SegmentTransactions) -> Iterator[Finding]:
 def aborted_transaction_wrong(segment: SegmentTransactions) -> Iterator[Finding] | None:
     """Entries without their marker, or with other offsets than the log's.
 
-    Where a transaction began does not show in a compacted log; an entry needs its marker all the same.
+    Where a transaction began does not show in a compacted log. An entry needs its marker all the same, and says that it
+    begins there only if the log has lost all of its batches.
     """
     return _wrong_entries(segment) if segment.entries else None
 
@@ -121,7 +122,7 @@ def _wrong_entries(segment: SegmentTransactions) -> Iterator[Finding]:
         there = by_marker.get(last)
         if there is None or there.producer_id != producer:
             wrong = f"lists an abort of producer {producer} at offset {last}; the log has no such marker there"
-        elif not compacted and there.first_offset not in (None, first):
+        elif there.first_offset not in (None, first) and (not compacted or first == last):
             wrong = f"says the transaction began at offset {first}; in the log it begins at {there.first_offset}"
         elif not compacted and there.last_stable_offset not in (None, stable):
             wrong = (

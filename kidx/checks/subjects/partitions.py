@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kidx.checks.subjects.indexes import IndexFile
+from kidx.checks.subjects.log_dirs import Witness
 from kidx.checks.subjects.logs import LogResult, Named
 from kidx.checks.subjects.producers import Known, Producers, SequenceBreak
 from kidx.checks.subjects.transactions import Aborted, TransactionEvent
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
+from kidx.logdir.log_dir import LOG_STARTS
 from kidx.logdir.names import LOG
 from kidx.logdir.tree import Partition, Segment
 
@@ -32,10 +35,14 @@ class SnapshotFile(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A directory's names: a partition, or a log dir. `live`: files may come and go while it is checked."""
+    """A directory's names: a partition, or a log dir. `live`: files may come and go while it is checked.
+
+    `log_dir` is what the partition lies in, None where that is no log dir.
+    """
 
     partition: Partition
     live: bool
+    log_dir: Witness | None
 
 
 class CheckedSegment:
@@ -66,6 +73,25 @@ class CheckedSegments(NamedTuple):
     def living(self) -> Iterator[CheckedSegment]:
         """The living ones."""
         return (s for s in self.all if s.is_living)
+
+
+class LogStart(NamedTuple):
+    """Where a partition's log starts by log-start-offset-checkpoint, None where that has no line for it.
+
+    `living` are its segments. `clean_start`: a broker loads it as after a clean stop; None where that is not known.
+    """
+
+    directory: str
+    offset: int | None
+    living: Sequence[CheckedSegment]
+    clean_start: bool | None
+
+    @property
+    def checkpoint(self) -> str:
+        """The path of the checkpoint, in the log dir."""
+        directory = self.directory.rstrip("/")
+        above = ".." if directory in ("", ".", "..") else os.path.dirname(directory)
+        return os.path.join(above, LOG_STARTS)
 
 
 class SegmentTransactions(NamedTuple):
