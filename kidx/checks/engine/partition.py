@@ -19,8 +19,8 @@ from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.segment import check_segment
 from kidx.checks.engine.small_files import SMALL_FILE_BYTES, SMALL_KINDS, SmallFiles
 from kidx.checks.engine.targets import Target
-from kidx.checks.subjects.logs import LogFacts
 from kidx.checks.subjects.log_dirs import LogDirs
+from kidx.checks.subjects.logs import LogFacts
 from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing, LogStart
 from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import list_directory, must_exist, read_file
@@ -125,9 +125,7 @@ class _PartitionCheck:
             compacted=self.compacted,
             live=self.options.live,
         )
-        self.done.findings += limited(
-            findings_about(Listing(self.partition, self.options.live, self.context.witness))
-        )
+        self.done.findings += limited(findings_about(Listing(self.partition, self.options.live, self.context.witness)))
         self.done.findings += limited(findings_about(self._log_start()))
         return self.done
 

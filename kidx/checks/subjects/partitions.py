@@ -42,7 +42,7 @@ class Listing(NamedTuple):
 
     partition: Partition
     live: bool
-    log_dir: Witness | None
+    log_dir: Witness | None = None
 
 
 class CheckedSegment:
@@ -85,6 +85,11 @@ class LogStart(NamedTuple):
     offset: int | None
     living: Sequence[CheckedSegment]
     clean_start: bool | None
+
+    @property
+    def name(self) -> str:
+        """The partition's name."""
+        return os.path.basename(os.path.normpath(self.directory))
 
     @property
     def checkpoint(self) -> str:

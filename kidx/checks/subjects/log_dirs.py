@@ -1,0 +1,194 @@
+"""Log dirs as their rules see them, and as witnesses of what a partition in them lacks.
+
+A log dir is listed when it is first asked, and its partitions one by one, by names alone, until a question is answered.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import NamedTuple
+
+from kidx.errors import CannotRead, KidxError
+from kidx.evidence import absolute, exists
+from kidx.logdir.cluster import Cluster, ClusterMetadata
+from kidx.logdir.log_dir import (
+    META_PROPERTIES,
+    METADATA_TOPIC,
+    RECOVERY_POINTS,
+    LogDir,
+    PartitionIdentity,
+    partition_identity,
+    sibling_log_dirs,
+)
+from kidx.logdir.tree import Partition
+from kidx.state.metadata import read_cluster_metadata
+
+_MOST_ASKED = 1000  # partitions of a log dir that are listed for one question
+
+
+class Witness:
+    """A log dir that is asked what the living partitions in it have."""
+
+    def __init__(self, log_dir: LogDir) -> None:
+        self.log_dir = log_dir
+        self._kinds: dict[str, frozenset[str]] = {}
+
+    def others_have(self, partition: Partition, kind: str) -> bool:
+        """Whether another partition has a file of this kind (kidx.logdir.names), its segments' or its own.
+
+        KRaft's metadata partition does not count: it is not loaded as the others are.
+        """
+        return any(kind in self._kinds_in(other) for other in self._others(partition))
+
+    def same_topic(self, partition: Partition) -> Iterator[Partition]:
+        """The other partitions of the same topic."""
+        name = partition.name
+        return (o for o in self._others(partition) if name is not None and o.name and o.name.topic == name.topic)
+
+    def _others(self, partition: Partition) -> Iterator[Partition]:
+        own = os.path.basename(absolute(partition.directory))
+        for other in self.log_dir.partitions[:_MOST_ASKED]:
+            if os.path.basename(other.directory) != own and other.name and other.name.topic != METADATA_TOPIC:
+                yield other
+
+    def _kinds_in(self, partition: Partition) -> frozenset[str]:
+        kinds = self._kinds.get(partition.directory)
+        if kinds is None:
+            try:
+                kinds = frozenset(f.kind for f in Partition(partition.directory).files if not f.name.state)
+            except KidxError:
+                kinds = frozenset()
+            self._kinds[partition.directory] = kinds
+        return kinds
+
+
+class LogDirs:
+    """The log dirs that a run meets: each is listed once, and the metadata log of each cluster replayed once."""
+
+    def __init__(self) -> None:
+        self._witnesses: dict[str, Witness | None] = {}
+        self._metadata: dict[str, ClusterMetadata] = {}
+        self._clusters: dict[str, Cluster] = {}
+
+    def witness_of(self, partition: Partition) -> Witness | None:
+        """The log dir of a partition; None where the directory above does not look like one."""
+        if partition.name is None:
+            return None
+        path = partition.log_dir
+        if path not in self._witnesses:
+            log_dir = LogDir(path)
+            try:
+                known = log_dir.looks_like_one
+            except KidxError:
+                known = False
+            self._witnesses[path] = Witness(log_dir) if known else None
+        return self._witnesses[path]
+
+    def cluster_of(self, log_dir: LogDir) -> Cluster:
+        """The cluster of a log dir, which prefers its own metadata log, then that of another disk of its broker."""
+        key = absolute(log_dir.directory)
+        if key not in self._clusters:
+            near = [] if log_dir.metadata_partition else sibling_log_dirs(log_dir)
+            near.sort(key=lambda other: other.identity.node_id != log_dir.identity.node_id)
+            self._clusters[key] = Cluster([log_dir, *near], self._replay)
+        return self._clusters[key]
+
+    def _replay(self, partition: Partition) -> ClusterMetadata:
+        key = absolute(partition.directory)
+        if key not in self._metadata:
+            self._metadata[key] = read_cluster_metadata(partition)
+        return self._metadata[key]
+
+
+def is_log_dir(directory: str) -> bool:
+    """Whether a directory is judged as a log dir: only a broker's has one of these files."""
+    return any(exists(os.path.join(directory, name)) for name in (META_PROPERTIES, RECOVERY_POINTS))
+
+
+class JudgedLogDir:
+    """A log dir, with what its cluster's metadata says. `live`: directories may come and go while it is checked."""
+
+    def __init__(self, log_dir: LogDir, cluster: Cluster, *, live: bool) -> None:
+        self.log_dir, self.cluster, self.live = log_dir, cluster, live
+
+    @cached_property
+    def above(self) -> str:
+        """The absolute path of the directory above."""
+        return os.path.dirname(absolute(self.log_dir.directory))
+
+    @property
+    def meta_properties(self) -> str:
+        """The path of meta.properties."""
+        return os.path.join(self.log_dir.directory, META_PROPERTIES)
+
+    @property
+    def has_meta_properties(self) -> bool:
+        """Whether meta.properties is there."""
+        return any(entry.name == META_PROPERTIES for entry in self.log_dir.entries)
+
+    @cached_property
+    def metadata(self) -> ClusterMetadata | None:
+        """The cluster's metadata where all of it could be read."""
+        metadata = self.cluster.metadata
+        return None if metadata is None or metadata.problems or not metadata.topics else metadata
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """The living partitions, without KRaft's metadata."""
+        return [p for p in self.log_dir.partitions if p.name is not None and p.name.topic != METADATA_TOPIC]
+
+    @cached_property
+    def names(self) -> frozenset[tuple[str, int]]:
+        """Topics and numbers of the living partitions, without KRaft's metadata."""
+        return frozenset(p.name[:2] for p in self.partitions if p.name is not None)
+
+    @cached_property
+    def checkpointed(self) -> frozenset[tuple[str, int]]:
+        """The partitions that its recovery points name."""
+        return frozenset(self.log_dir.checkpoint(RECOVERY_POINTS).offsets)
+
+    @cached_property
+    def identities(self) -> list[tuple[Partition, PartitionIdentity]]:
+        """The living partitions that have a sound partition.metadata, and what it says."""
+        found = []
+        for partition in self.partitions:
+            try:
+                said = partition_identity(partition)
+            except CannotRead:
+                continue
+            if said.topic_id is not None and not said.problems:
+                found.append((partition, said))
+        return found
+
+    @cached_property
+    def topic_ids(self) -> frozenset[str]:
+        """The ids of its partitions' topics."""
+        return frozenset(said.topic_id for _, said in self.identities if said.topic_id is not None)
+
+
+class JudgedLogDirs(NamedTuple):
+    """All log dirs that were asked for."""
+
+    all: Sequence[JudgedLogDir]
+
+    def side_by_side(self) -> Iterator[list[JudgedLogDir]]:
+        """Those with the same directory above and the same cluster.id: disks of a broker, or the brokers of a fleet."""
+        groups: dict[tuple[str, str | None], list[JudgedLogDir]] = {}
+        for judged in self.all:
+            groups.setdefault((judged.above, judged.log_dir.identity.cluster_id), []).append(judged)
+        return iter(groups.values())
+
+
+def directory_bytes(path: str) -> int:
+    """Bytes of the data files in a partition's directory; a file that is gone counts nothing."""
+    total = 0
+    try:
+        for file in Partition(path).files:
+            with suppress(KidxError):
+                total += file.size()
+    except KidxError:
+        pass
+    return total
