@@ -46,7 +46,7 @@ def check_all(
         if progress:
             progress(done, len(asked))
     whole_directories = (target.directory for target in asked if target.names is None)
-    add(whole, check_log_dirs(whole_directories, options, log_dirs))
+    add(whole, check_log_dirs(whole_directories, options, log_dirs, whole.findings))
     finish(whole, options)
     return whole
 

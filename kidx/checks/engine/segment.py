@@ -86,7 +86,7 @@ def _check_log(file: DataFile, checked: CheckedSegment, options: Options, facts:
     try:
         with file.open() as log:
             result = check_log(log, facts, offsets, times, options.jobs)
-            against = CheckedLog(log, facts, result, offsets, times, time_index)
+            against = CheckedLog(log, facts, result, offsets, times, time_index, checked.indexes.get(OFFSET))
             found = list(findings_about(against))
             if log.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")

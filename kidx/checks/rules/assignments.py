@@ -153,6 +153,8 @@ def partition_not_here(judged: JudgedLogDir) -> list[Finding] | None:
     assigned = judged.cluster.assigned_to(identity.directory_id)
     coming = {e.partition[:2] for e in judged.log_dir.of_kind(FUTURE) if e.partition}
     missing = sorted(assigned - judged.names - coming)
+    if missing:  # a broker that finds one on another of its disks serves it from there
+        missing = sorted(set(missing) - judged.on_other_disks)
     if not missing:
         return None
     few = len(missing) <= len(judged.names) and not judged.live

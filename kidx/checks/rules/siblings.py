@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from kidx.checks.rule import check
+from kidx.checks.subjects.log_dirs import JudgedLogDir, Witness
 from kidx.checks.subjects.partitions import Listing
 from kidx.checks.texts import CONFIRM_BY_REBUILD, REBUILD
 from kidx.errors import CannotRead
@@ -210,6 +211,24 @@ def logs_missing(listing: Listing) -> list[Finding] | None:
     rest = len(partition.files)
     said = f"there is no .log in it, but {counted(rest, 'other file')}; other partitions of the log dir have logs"
     return [LOGS_MISSING.finding(partition.directory, said, expected=".log", found=rest)]
+
+
+@check(JudgedLogDir, LOGS_MISSING)
+def partition_emptied(judged: JudgedLogDir) -> Iterator[Finding]:
+    """Partitions without any data file, where others have logs: nobody walks into them."""
+    empty = [p for p in judged.partitions if not _files_of(p)]
+    for partition in empty:
+        if Witness(judged.log_dir).others_have(partition, LOG) and exists(partition.directory):
+            said = "no data file is in it; other partitions of the log dir have logs"
+            severity = NOTE if judged.live else None
+            yield LOGS_MISSING.finding(partition.directory, said, expected=".log", found=0, severity=severity)
+
+
+def _files_of(partition: Partition) -> Sequence[object]:
+    try:
+        return Partition(partition.directory).files
+    except CannotRead as e:
+        return [e]  # nothing is known about it
 
 
 @check(Listing, PARTITION_METADATA_MISSING)

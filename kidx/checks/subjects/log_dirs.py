@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
@@ -111,8 +112,10 @@ def is_log_dir(directory: str) -> bool:
 class JudgedLogDir:
     """A log dir, with what its cluster's metadata says. `live`: directories may come and go while it is checked."""
 
-    def __init__(self, log_dir: LogDir, cluster: Cluster, *, live: bool) -> None:
+    def __init__(self, log_dir: LogDir, cluster: Cluster, damaged: AbstractSet[str], *, live: bool) -> None:
+        """`damaged` are the directories, as absolute paths, in whose files an error was found."""
         self.log_dir, self.cluster, self.live = log_dir, cluster, live
+        self._damaged = damaged
 
     @cached_property
     def above(self) -> str:
@@ -131,9 +134,18 @@ class JudgedLogDir:
 
     @cached_property
     def metadata(self) -> ClusterMetadata | None:
-        """The cluster's metadata where all of it could be read."""
+        """The cluster's metadata where all of it could be read and nothing in its files is damaged."""
         metadata = self.cluster.metadata
-        return None if metadata is None or metadata.problems or not metadata.topics else metadata
+        if metadata is None or metadata.problems or absolute(metadata.directory) in self._damaged:
+            return None
+        return metadata if metadata.topics else None
+
+    @cached_property
+    def on_other_disks(self) -> frozenset[tuple[str, int]]:
+        """Topics and numbers of the living partitions in the other log dirs of the same broker."""
+        own = self.log_dir.identity.node_id
+        others = (other for other in sibling_log_dirs(self.log_dir) if other.identity.node_id == own)
+        return frozenset(p.name[:2] for other in others for p in other.partitions if p.name is not None)
 
     @cached_property
     def partitions(self) -> list[Partition]:

@@ -17,9 +17,10 @@ from kidx.checks.subjects.indexes import IndexFile, OffsetEntries, TimeEntries
 from kidx.checks.subjects.order import between
 from kidx.checks.subjects.producers import NamedProducers, Producers
 from kidx.checks.subjects.transactions import TransactionEvent, TransactionTracker, WindowTransactions
-from kidx.evidence import Evidence
+from kidx.evidence import Evidence, open_evidence
 from kidx.findings import MAX_FINDINGS_OF_A_RULE, NOTE, Finding, Rule
 from kidx.formats.batches import CONTROL_BIT, DELETE_HORIZON_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
+from kidx.formats.indexes import OFFSET_INDEX
 from kidx.formats.records import Damage
 from kidx.segments.records import read_records
 from kidx.segments.walk import TORN
@@ -618,6 +619,21 @@ class CheckedLog(NamedTuple):
     offsets: OffsetEntries | None
     times: TimeEntries | None
     time_index: IndexFile | None
+    offset_index: IndexFile | None = None
+
+    @property
+    def last_index_entry(self) -> tuple[int | None, int, int]:
+        """Slot, offset and position of the offset index's last entry, whatever it says; without one (None, base, 0).
+
+        Raises CannotRead and its children.
+        """
+        base, index = self.facts.base_offset, self.offset_index
+        if index is None or not index.extent.entries:
+            return None, base, 0
+        slot, width = index.extent.entries - 1, OFFSET_INDEX.size
+        with open_evidence(index.path) as evidence:
+            stored = OFFSET_INDEX.struct.unpack(evidence.read(slot * width, width))
+        return slot, *OFFSET_INDEX.key_and_value(stored, base)
 
 
 class SegmentIndexes(NamedTuple):
