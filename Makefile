@@ -13,7 +13,7 @@ READY := $(VENV)/.kidx-ready-$(EXTRAS)
 FIXTURES := fixtures/kafka-4.3.1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint mutants bench man docs screens refresh interop interop-seeds dist clean
+.PHONY: help setup demo test lint mutants bench man docs screens refresh interop interop-seeds faults dist clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -75,6 +75,9 @@ interop: $(READY) ## run the tests that ask a real Kafka and RocketMQ; needs jav
 
 interop-seeds: $(READY) ## prove SEEDS=100 random seeds beside them; goes on where it stopped (docs/proved.md)
 	$(BIN)/python -m tests.interop.seeds --count $(SEEDS)
+
+faults: $(READY) ## fail every system call of every command once; needs strace, takes hours (SAMPLE=50: so many a command)
+	$(BIN)/python -m tests.fuzz.faults $(if $(SAMPLE),--sample $(SAMPLE))
 
 dist: $(READY) ## build wheel and source distribution into dist/, install the wheel elsewhere and try it there
 	rm -rf dist

@@ -38,6 +38,10 @@ class LimitExceeded(KidxError):
     """Raised when going on would take more than a documented limit (a decompression bomb, an endless stream)."""
 
 
+class TooLarge(CannotRead, LimitExceeded):
+    """Raised when a file is larger than the documented limit of its kind."""
+
+
 class Refused(KidxError):
     """Raised when a write was asked for and kidx declines; nothing was written."""
 
@@ -46,9 +50,9 @@ class MissingExtra(KidxError):
     """Raised when a command needs a package that only an extra installs."""
 
 
-def meant(said: str, known: Iterable[str]) -> str:
-    """What a message adds about a word that is not known: `; did you mean 'verify'?`, or nothing where none is near."""
+def meant(word: str, known: Iterable[str]) -> str:
+    """What a message adds about an unknown word: `; did you mean 'verify'?`, or nothing where none is similar."""
     from difflib import get_close_matches
 
-    near = get_close_matches(said.lower(), list(known), n=2, cutoff=0.7)
+    near = get_close_matches(word.lower(), list(known), n=2, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,14 +1,18 @@
 """Run a function over many items in forked processes: threads gain nothing where numpy waits for Python between passes.
 
-Items and results go through pipes, results pickled; a fork sees everything that its parent had loaded, so starting one
-costs about a millisecond. Ctrl-C ends all of them.
+The numbers of items and the pickled results go through pipes. A fork shares everything that its parent had loaded, so
+starting one costs about a millisecond and a function may be a closure; multiprocessing and concurrent.futures, which
+pickle the function and start threads, cost some twenty. Workers end with Ctrl-C and with their parent, even if that is
+killed.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import pickle
 import select
+import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +20,6 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from kidx.errors import KidxError
-
-try:  # the part of pickle that does all there is to do here; pickle itself imports re and enum
-    from _pickle import dumps, loads
-except ImportError:
-    from pickle import dumps, loads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -30,7 +29,7 @@ _MAX_TASKS = 4096  # their numbers, 4 bytes each, fit a pipe's buffer at once
 _TASKS_A_JOB = 16
 _HEAD = struct.Struct("<II")  # number of the item's task, bytes of the pickle that follows
 _FAILED = 0xFFFFFFFF
-_SIGTERM = 15  # of every POSIX system; the signal module makes enumerations of them all when it is imported
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def cpu_count() -> int:
@@ -39,7 +38,7 @@ def cpu_count() -> int:
 
 
 def usual_jobs() -> int:
-    """How many processes work where nobody says how many."""
+    """How many processes work by default."""
     return min(2, cpu_count())
 
 
@@ -47,7 +46,7 @@ def keep_freed_memory(data_bytes: int) -> None:
     """Let the C library keep the memory of arrays that come and go while so much data is read.
 
     glibc returns blocks to the system at once until one as large was freed; the system would have to clear the pages
-    anew each time. The block freed here is never touched, so it costs no memory. Other C libraries do as they do.
+    anew each time. The block freed here is never touched, so it costs no memory. Other C libraries ignore it.
     """
     import numpy as np
 
@@ -73,9 +72,9 @@ def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: 
 def forked(
     function: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Iterator[Iterator[tuple[Item, Result]]]:
-    """Start `jobs` processes on the items; their results as from run_forked, for whoever does some work beside them.
+    """Start `jobs` processes on the items; their results as from run_forked. The caller may work meanwhile.
 
-    They are ended when the context is left.
+    The processes are ended when the context is left.
     """
     if not items:
         yield iter(())
@@ -86,14 +85,15 @@ def forked(
     os.write(queue_in, b"".join(struct.pack("<I", task) for task in range(tasks)))
     os.close(queue_in)
     children: dict[int, int] = {}  # descriptor to read results from: process id
-    done: set[int] = set()  # descriptors of those that have said all
-    gc.freeze()  # collections in the children leave alone what they share, or each would get a copy of it
+    done: set[int] = set()  # descriptors of those that have sent all their results
+    gc.freeze()  # garbage collection in the children would copy what they share with their parent
+    parent = os.getpid()
     try:
         for _ in range(jobs):
             results_out, results_in = os.pipe()
             pid = os.fork()
             if pid == 0:
-                _work(function, items, cuts, queue_out, results_in)
+                _work(function, items, cuts, queue_out, results_in, parent)
             os.close(results_in)
             children[results_out] = pid
         yield _collect(children, done, items, cuts)
@@ -104,27 +104,29 @@ def forked(
             os.close(descriptor)
             with suppress(ProcessLookupError, ChildProcessError):
                 if descriptor not in done:  # the reader of these results stopped early, or something failed
-                    os.kill(pid, _SIGTERM)
+                    os.kill(pid, signal.SIGTERM)
                 os.waitpid(pid, 0)
 
 
-def run_beside(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> dict[Item, Result]:
-    """Each item with its result, by `jobs` processes: a share of the items is worked on here, the others in forks."""
+def run_parallel(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> dict[Item, Result]:
+    """Each item with its result, by `jobs` processes: this one works on a share of the items, forks on the others."""
     jobs = min(jobs, len(items))
     mine = -(-len(items) // jobs) if jobs else 0
     with forked(function, items[mine:], jobs - 1) as results:
         return {item: function(item) for item in items[:mine]} | dict(results)
 
 
-def _work(function: Callable[[Item], Result], items: Sequence[Item], cuts: list[int], queue: int, results: int) -> None:
+def _work(
+    function: Callable[[Item], Result], items: Sequence[Item], cuts: list[int], queue: int, results: int, parent: int
+) -> None:
     """A child's life: take task numbers until there are none left. It never returns."""
     status = 1
     try:
-        if "signal" in sys.modules:  # else nobody can have installed a handler
-            import signal
-
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _end_with(parent)
         while number := os.read(queue, 4):
+            if os.getppid() != parent:
+                break
             task = struct.unpack("<I", number)[0]
             try:
                 done: object = [function(item) for item in items[cuts[task] : cuts[task + 1]]]
@@ -139,8 +141,21 @@ def _work(function: Callable[[Item], Result], items: Sequence[Item], cuts: list[
         os._exit(status)
 
 
+def _end_with(parent: int) -> None:
+    """Have the system kill this process when its parent ends, however that ends; only Linux can.
+
+    It is the end of the thread that forked that counts: `forked` waits for its children in that thread.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before that
+        os._exit(1)
+
+
 def _send(descriptor: int, number: int, value: object) -> None:
-    data = dumps(value, -1)
+    data = pickle.dumps(value, -1)
     message = memoryview(_HEAD.pack(number, len(data)) + data)
     while message:
         message = message[os.write(descriptor, message) :]
@@ -162,7 +177,7 @@ def _collect(
                 open_pipes.unregister(descriptor)
                 done.add(descriptor)
                 continue
-            value = loads(data)
+            value = pickle.loads(data)
             if number == _FAILED:
                 raise value
             waiting.discard(number)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
-from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)  # worst first
+NOT_HELD = "not held against"  # in the reason why a file was skipped: what it says was not compared with its log
 MAX_FINDINGS_OF_A_RULE = 1000  # in one file: random bytes would otherwise give one an entry
 T = TypeVar("T")
 
@@ -119,6 +120,9 @@ def rules_in(package: ModuleType) -> dict[str, Rule]:
 
     Raises ValueError where two rules share a code or a name.
     """
+    import pkgutil
+    from importlib import import_module
+
     rules: dict[str, Rule] = {}
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for value in vars(import_module(found.name)).values():

@@ -1,15 +1,19 @@
-"""Work in forked processes: every result comes, every failure is told, and no process is left behind."""
+"""Work in forked processes: every result comes, every failure is raised, and no process is left behind."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from kidx.errors import CannotRead, KidxError
-from kidx.execution import forked, run_beside, run_forked
+from kidx.execution import forked, run_forked, run_parallel
 from tests.support import HANG_S
 
 
@@ -42,7 +46,7 @@ def test_every_item_has_its_result(jobs: int, count: int) -> None:
     assert len(processes) <= jobs and (processes <= {os.getpid()}) == (jobs == 1 or count < 2)
 
 
-def test_work_beside_the_forks() -> None:
+def test_the_parent_works_meanwhile() -> None:
     with forked(squared, [3, 4], 2) as results:
         mine = squared(2)
         theirs = dict(results)
@@ -53,7 +57,7 @@ def test_work_beside_the_forks() -> None:
 @pytest.mark.parametrize("jobs", [1, 2, 3, 9])
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
 def test_a_share_is_worked_on_here(jobs: int, count: int, forks: list[int]) -> None:
-    found = run_beside(squared, list(range(count)), jobs)
+    found = run_parallel(squared, list(range(count)), jobs)
     assert {n: done for n, (done, _) in found.items()} == {n: n * n for n in range(count)}
     assert len(forks) == max(0, min(jobs, count) - 1)
     assert count == 0 or os.getpid() in {pid for _, pid in found.values()}
@@ -77,7 +81,7 @@ def killed(n: int) -> int:
     return n
 
 
-def test_a_process_that_is_killed_is_told(forks: list[int]) -> None:
+def test_a_killed_process_is_an_error(forks: list[int]) -> None:
     with pytest.raises(KidxError, match="killed before it was done"):
         list(run_forked(killed, [1, 2, 3, 4], 2))
     assert_gone(forks)
@@ -98,3 +102,37 @@ def assert_gone(forks: list[int]) -> None:
     for pid in forks:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, time\nfrom kidx.execution import run_forked\n"
+        "def work(n):\n    open(f'{sys.argv[1]}/{os.getpid()}', 'w').close()\n    time.sleep(600)\n"
+        "list(run_forked(work, [1, 2], 2))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
+    try:
+        until(lambda: len(list(tmp_path.iterdir())) == 2)
+    finally:
+        parent.kill()
+        parent.wait()
+    for file in tmp_path.iterdir():
+        until(lambda file=file: not alive(int(file.name)))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that is bound to happen; a minute is no figure to reach."""
+    for _ in range(6000):
+        if holds():
+            return
+        time.sleep(0.01)
+    pytest.fail("it never happened")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and was not waited for (a zombie) does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

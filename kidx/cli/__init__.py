@@ -28,6 +28,9 @@ def main(args: list[str] | None = None) -> None:
         status = exit_status.INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe: `| head`
         status = exit_status.CLEAN
+    except MemoryError:
+        status = exit_status.UNREADABLE
+        complain("out of memory; give it more, fewer --jobs, or fewer files at once")
     except OSError as e:  # mostly a full disk: kidx.evidence makes CannotRead of failures to read a file
         status = exit_status.UNREADABLE
         complain(f"{e.filename or 'standard output'}: {(e.strerror or str(e)).lower()}")

@@ -74,7 +74,7 @@ def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | 
     from kidx.lookup.partition import PartitionReader
     from kidx.report.screens.compaction import show
     from kidx.tables.compaction import record_table, segment_table
-    from kidx.text.arguments import timestamp_ms
+    from kidx.text.quantities import timestamp_ms
 
     now = time.time_ns() // 1_000_000 if now_ms is None else timestamp_ms(now_ms)
     made = Plan(PartitionReader(Partition(partition)), CleanerOptions(**config, now_ms=now))

@@ -64,7 +64,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
     """The answer of a segment or a partition. Raises UsageError where it is asked two questions, CannotRead."""
     from kidx.lookup.partition import SPECIAL
     from kidx.tables.log_lookups import find_table, read_table
-    from kidx.text.arguments import timestamp_ms
+    from kidx.text.quantities import timestamp_ms
 
     offset, timestamp = asked["offset"], asked["timestamp"]
     if asked["targets"] or (offset is not None and timestamp is not None):

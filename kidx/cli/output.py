@@ -9,7 +9,6 @@ from kidx import exit_status
 from kidx.cli.messages import complain
 from kidx.cli.options import wants_color
 from kidx.errors import CannotRead, KidxError
-from kidx.findings import SEVERITIES
 
 if TYPE_CHECKING:
     from kidx.findings import Rule
@@ -90,4 +89,6 @@ def print_checked(
 
 
 def _failing(fail_level: str) -> tuple[str, ...]:
+    from kidx.findings import SEVERITIES
+
     return SEVERITIES[: SEVERITIES.index(fail_level) + 1]

@@ -9,7 +9,7 @@ import click
 
 from kidx.cli.values import Bytes
 from kidx.errors import UsageError
-from kidx.text.arguments import timestamp_ms, whole_number
+from kidx.text.quantities import timestamp_ms, whole_number
 
 F = TypeVar("F", bound=Callable[..., Any])
 

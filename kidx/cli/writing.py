@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from kidx.errors import KidxError
 
 if TYPE_CHECKING:
     from kidx.surgery.steps import Step
+    from kidx.tables.writes import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,7 +25,10 @@ def dry_run_option(f: F) -> F:
 
 
 def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
-    """Carry out each step, or only show it, and print the outcomes. Returns the exit status: 3 where a step failed."""
+    """Carry out each step, or only show it, and print the outcomes. Returns the exit status: 3 where a step failed.
+
+    Where standard output fails (a full disk), stderr says what was written. Raises OSError then.
+    """
     from kidx.report.formats.render import render
     from kidx.report.screens.writes import write_diff, write_outcome
     from kidx.tables.writes import entry_change_table, entry_changes, outcomes, write_table
@@ -34,13 +39,27 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
         complain(str(e))
         failed.append(e)
 
-    done = outcomes(steps, dry_run, on_failure, hashed=form != "text")
-    if form != "text":
-        render(entry_change_table(done) if dry_run else write_table(done), form)
-        return exit_status.UNREADABLE if failed else exit_status.CLEAN
-    for step, row in done:
-        write_outcome(row, unchanged=not step.change.changes)
-        if dry_run:
-            changes = entry_changes(step)
-            write_diff(changes, len(changes))
+    written: list[str] = []
+
+    def noted(done: Iterable[Outcome]) -> Iterator[Outcome]:
+        for step, row in done:
+            if row["written"]:
+                written.append(f"{row['file']}: written" + (f"; backup {row['backup']}" if row["backup"] else ""))
+            yield step, row
+
+    done = noted(outcomes(steps, dry_run, on_failure, hashed=form != "text"))
+    try:
+        if form != "text":
+            render(entry_change_table(done) if dry_run else write_table(done), form)
+        else:
+            for step, row in done:
+                write_outcome(row, unchanged=not step.change.changes)
+                if dry_run:
+                    changes = entry_changes(step)
+                    write_diff(changes, len(changes))
+        sys.stdout.flush()
+    except OSError:
+        for sentence in written:
+            complain(sentence)
+        raise
     return exit_status.UNREADABLE if failed else exit_status.CLEAN

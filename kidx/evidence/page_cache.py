@@ -1,14 +1,17 @@
 """What the page cache holds of a file, and reading without changing that.
 
-A broker serves consumers from the page cache. Who dumps a whole log fills it with what no consumer wants and so pushes
-out what they do (KIP-824). Linux 6.14 can read "uncached" (RWF_DONTCACHE): pages that the read had to bring in go again
-after it, others stay. Before that the same comes from asking first, by mincore, and advising afterwards.
+A broker serves consumers from the page cache. Reading a whole log fills it with what no consumer wants and evicts what
+they do (KIP-824). Linux 6.14 can read "uncached" (RWF_DONTCACHE): pages that the read had to bring in are dropped after
+it, others stay. On older kernels mincore says before the read what is cached, and fadvise drops the rest after it.
+
+Readahead is off (POSIX_FADV_RANDOM): neither way drops all the pages that it brings in.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _LARGEST_FOLIO_PAGES = (2 << 20) // PAGE_BYTES
@@ -19,13 +22,16 @@ _REFUSALS = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 class NeutralReader:
     """Reads one descriptor and leaves in the page cache what was there before, no more and no less.
 
-    Where neither way is open (an older kernel, and a file whose pages are hidden from this user) it only reads.
+    Where neither way works (an older kernel, and a file whose pages are hidden from this user) it only reads.
     """
 
     def __init__(self, fd: int, size: int) -> None:
         self._fd, self._size = fd, size
         self._uncached = hasattr(os, "preadv")
         self._resident: bytes | None = None  # one byte a page, as it was before; asked for only where it is needed
+        if hasattr(os, "posix_fadvise"):
+            with suppress(OSError):  # advice only
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """As os.preadv with one buffer. Raises OSError."""
@@ -50,14 +56,14 @@ class NeutralReader:
             return None
 
     def _forget(self, start: int, end: int) -> None:
-        """Let those of the pages just read go that were not resident before; the last one only when it is done with."""
+        """Drop the pages just read that were not resident before; the last one only when it was read to its end."""
         if self._resident is None:
             return
         page, behind = start // PAGE_BYTES, -(-end // PAGE_BYTES) if end >= self._size else end // PAGE_BYTES
         while (page := self._resident.find(b"\0", page, behind)) >= 0:
             until = self._resident.find(b"\1", page, behind)
             until = behind if until < 0 else until
-            # Readahead brings pages in blocks (folios), which go only as a whole: one may begin before this read.
+            # Pages come in blocks (folios), which are dropped only whole: one may begin before this read.
             page = max(self._resident.rfind(b"\1", 0, page) + 1, page - _LARGEST_FOLIO_PAGES)
             os.posix_fadvise(self._fd, page * PAGE_BYTES, (until - page) * PAGE_BYTES, os.POSIX_FADV_DONTNEED)
             page = until
@@ -65,7 +71,7 @@ class NeutralReader:
 
 def mincore(fd: int, size: int) -> bytes:
     """One byte a page, bit 0 set where it is in memory; the file is mapped for it and never touched. Raises OSError."""
-    import ctypes  # here, for reading needs neither, and ctypes' import is a share of a short run
+    import ctypes  # imported here: reading needs neither, and they cost a short run several milliseconds
     import mmap
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -88,7 +94,7 @@ def mincore(fd: int, size: int) -> bytes:
 def may_know(fd: int) -> bool:
     """Whether mincore tells the truth about this file (mm/mincore.c, can_do_mincore).
 
-    To its owner and to CAP_FOWNER, which is just who may open with O_NOATIME, as evidence does first; and to who may
+    To its owner and to CAP_FOWNER, who alone may open with O_NOATIME, as evidence does first; and to users who may
     write to it.
     """
     import fcntl

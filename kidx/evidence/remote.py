@@ -1,6 +1,6 @@
 """Evidence on object stores and in HDFS, through pyarrow.fs: s3://, gs://, abfs://, hdfs://; needs kidx[spark].
 
-Loaded by kidx.evidence when a path is a URI. S3 takes its endpoint, region and credentials from the usual AWS_...
+Imported when a path is a URI. S3 takes its endpoint, region and credentials from the usual AWS_...
 variables. HDFS needs libhdfs and a Hadoop CLASSPATH, as pyarrow documents; it is not tested here.
 """
 
@@ -15,21 +15,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from kidx.errors import CannotRead, MissingExtra, UsageError
-from kidx.evidence import Evidence
+from kidx.evidence.file import Evidence
 
 _BLOCK_BYTES = 4 << 20  # a request costs a round trip, so short reads are served from whole blocks
 _BLOCKS_KEPT = 4
 
 
 class RemoteEvidence(Evidence):
-    """A remote file that is read by ranges. Nothing keeps a remote store from replacing it meanwhile: see changed()."""
+    """A remote file that is read by ranges. A store may replace it meanwhile: see changed()."""
 
     __slots__ = ("_blocks", "_file")
 
     def __init__(self, path: str, file: Any, size: int, mtime_ns: int) -> None:
-        super().__init__(path, -1, size, mtime_ns)
         self._file = file
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        super().__init__(path, -1, size, mtime_ns)
 
     def close(self) -> None:
         """Close the connection; harmless when closed already."""
@@ -58,9 +58,12 @@ class RemoteEvidence(Evidence):
         return len(data)
 
     def changed(self) -> bool:
-        """Whether the store now holds another version of it."""
+        """Whether the store now holds another version of it. Raises CannotRead."""
         fs, inside = locate(self.path)
-        info = fs.get_file_info(inside)
+        try:
+            info = fs.get_file_info(inside)
+        except OSError as e:
+            raise _cannot_read(self.path, e) from None
         return bool(info.size != self.size or _mtime_ns(info) != self.mtime_ns)
 
     def _block(self, start: int) -> bytes:
@@ -110,7 +113,7 @@ class RemoteEntry:
 
 
 def open_remote(uri: str) -> RemoteEvidence:
-    """Open a remote file. Raises CannotRead, UsageError for a scheme nobody serves, MissingExtra without pyarrow."""
+    """Open a remote file. Raises CannotRead, UsageError for an unknown scheme, MissingExtra without pyarrow."""
     fs, inside = locate(uri)
     try:
         info = fs.get_file_info(inside)
@@ -201,9 +204,9 @@ def _cannot_read(uri: str, e: BaseException) -> CannotRead:
     if isinstance(e, FileNotFoundError):
         return CannotRead(f"{uri}: no such file or directory")
     code = re.search(r"AWS Error ([A-Z_]+)", str(e))
-    said = {
+    reason = {
         "NO_SUCH_BUCKET": "there is no such bucket",
         "ACCESS_DENIED": "access denied; kidx needs s3:ListBucket and s3:GetObject",
         "NETWORK_CONNECTION": "the store does not answer; is AWS_ENDPOINT_URL or the region right?",
     }.get(code[1] if code else "")
-    return CannotRead(f"{uri}: {said or _first_line(e)}")
+    return CannotRead(f"{uri}: {reason or _first_line(e)}")

@@ -27,9 +27,9 @@ class EpochStart(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is wrong with a text file; `line` counts from 1, None if the entire file is meant."""
+    """What is wrong with a text file; `line` counts from 1."""
 
-    line: int | None
+    line: int
     why: str
 
 

@@ -6,9 +6,6 @@ numpy is imported only when a dtype is asked for, so that a look-up starts witho
 
 from __future__ import annotations
 
-import sys
-from array import array
-from collections.abc import Collection
 from functools import cached_property
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,29 +58,3 @@ class RecordFormat:
                 return at, at + size
             at += size
         raise KeyError(name)
-
-
-def columns_of(
-    record_format: RecordFormat, data: bytes | bytearray | memoryview, names: Collection[str] = ()
-) -> dict[str, array[int]]:
-    """The fields of every whole record, without numpy: plain arrays, of the fields' own types; `names` picks some.
-
-    Bytes are moved a column at a time, so that no record costs a step of Python: for some ten thousand of them this is
-    faster than importing numpy.
-    """
-    width = record_format.size
-    end = len(data) // width * width
-    columns: dict[str, array[int]] = {}
-    for field in record_format.fields:
-        if names and field.name not in names:
-            continue
-        start, stop = record_format.field_span(field.name)
-        size = stop - start
-        column = bytearray(end // width * size)
-        for byte in range(size):
-            column[byte::size] = data[start + byte : end : width]
-        values = columns[field.name] = array(field.code)
-        values.frombytes(column)
-        if sys.byteorder == "little":
-            values.byteswap()
-    return columns

@@ -6,11 +6,10 @@ stands here and nowhere else: KIP-1333 plans a 12-byte offset index entry withou
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kidx.formats.fields import Field, RecordFormat, columns_of
+from kidx.formats.fields import Field, RecordFormat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +19,8 @@ MAX_RELATIVE_OFFSET = 2**31 - 1  # AbstractIndex.toRelative: offset - base offse
 WARM_SECTION_BYTES = 8192  # AbstractIndex.warmEntries (KAFKA-6432)
 DEFAULT_INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes and
 DEFAULT_MAX_INDEX_BYTES = 10 << 20  # segment.index.bytes, where a topic says nothing else
+
+_SEARCHED_BYTES = 64 << 10  # a zero tail longer than this is worth a search for its beginning
 
 
 class IndexFormat(RecordFormat):
@@ -163,30 +164,51 @@ class Extent(NamedTuple):
     torn_bytes: int
 
 
-def extent_of(
-    index_format: IndexFormat, size: int, read: Callable[[int, int], bytes], *, chunk_bytes: int = 1 << 18
-) -> Extent:
-    """Find where an index's entries end, reading backwards only as far as there are zeros.
+class Bytes(Protocol):
+    """What `extent_of` needs of a file: its size, bytes by position, and where its trailing zeros begin."""
 
-    `size` is the file's bytes, `read(position, length)` gives bytes of it. A new index is zero-filled up to its maximum
-    size and trimmed on roll or clean close (AbstractIndex), so trailing zero slots are preallocation. Entry 0 all zero:
-    preallocation in an offset index, for Kafka never indexes position 0. In a time index (0, base) can be real, but
-    only the log can tell.
+    @property
+    def size(self) -> int: ...
+
+    def read(self, position: int, length: int) -> bytes: ...
+
+    def nonzero_end(self, start: int = 0, end: int | None = None) -> int: ...
+
+    def data_ranges(self, start: int = 0, end: int | None = None) -> list[tuple[int, int]]: ...
+
+
+def extent_of(index_format: IndexFormat, file: Bytes, *, search: bool = False) -> Extent:
+    """Find where an index's entries end: the zeros behind them are read backwards, except for a sparse file's holes.
+
+    A new index is zero-filled up to its maximum size and trimmed on roll or clean close (AbstractIndex), so trailing
+    zero slots are preallocation. Entry 0 all zero: preallocation in an offset index, for Kafka never indexes position
+    0. In a time index (0, base) can be real, but only the log can tell.
+
+    `search`: where the file ends in zeros that are no hole, the end of the entries is found by bisection, so that the
+    zeros are not read. In an index with zero entries between others (KX102) that may be one of those.
     """
     width = index_format.size
-    slots, torn = divmod(size, width)
+    slots, torn = divmod(file.size, width)
     end = slots * width
-    while end > 0:
-        start = max(0, end - chunk_bytes)
-        chunk = read(start, end - start)
-        if len(chunk) < end - start:  # the reader's own error says more; this only keeps the loop finite
-            break
-        if chunk.count(0) != len(chunk):
-            last = start + len(chunk.rstrip(b"\0")) - 1
-            entries = last // width + 1
-            return Extent(entries, (slots - entries) * width, torn)
-        end = start
-    return Extent(0, slots * width, torn)
+    if search and (ranges := file.data_ranges(0, end)):
+        end = ranges[-1][1]
+        tail = end - _SEARCHED_BYTES
+        if tail > 0 and file.nonzero_end(tail, end) == tail:
+            end = _first_zero_slot(file, width, tail // width) * width
+    entries = -(-file.nonzero_end(0, end) // width)
+    return Extent(entries, (slots - entries) * width, torn)
+
+
+def _first_zero_slot(file: Bytes, width: int, slots: int) -> int:
+    """The first slot of nothing but zeros, `slots` where there is none, in a file whose entries all come before it."""
+    low, high, zeros = 0, slots, bytes(width)
+    while low < high:
+        middle = (low + high) // 2
+        if file.read(middle * width, width) == zeros:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def absolute_offset(base_offset: int, relative_offset: int) -> int:
@@ -228,12 +250,3 @@ def entries_array(index_format: IndexFormat, buffer: object, base_offset: int = 
     for name in index_format.columns:
         array[name] = columns[name]
     return array
-
-
-def decode_plain(index_format: IndexFormat, data: bytes) -> dict[str, array[int]]:
-    """As `decode`, without numpy: every stored field as an array("q"), shape (entries,).
-
-    Faster than importing numpy up to some ten thousand entries. Offsets stay relative: in a damaged index an absolute
-    one may not fit 64 bits.
-    """
-    return {name: array("q", values) for name, values in columns_of(index_format, data).items()}

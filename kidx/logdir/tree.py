@@ -186,3 +186,20 @@ def partitions_below(path: str) -> Iterator[Partition]:
             raise found
         if any((name := parse_file_name(e.name)) and name.base_offset is not None for e in found.entries):
             yield Partition(found.directory, found.entries)
+
+
+def holds_evidence(directory: str) -> bool:
+    """Whether a directory, links resolved, has data files, or is a partition of a log dir. Raises CannotRead.
+
+    `.lock` alone is a name that other programs use too.
+    """
+    directory = os.path.realpath(directory)
+    kinds = _kinds_in(directory) - {"lock"}
+    if parse_partition_name(directory) is not None:
+        kinds |= _kinds_in(os.path.dirname(directory)) & {"meta_properties", "offset_checkpoint"}
+    return bool(kinds)
+
+
+def _kinds_in(directory: str) -> set[str]:
+    names = (parse_file_name(entry.name) for entry in list_directory(directory)) if exists(directory) else ()
+    return {name.kind for name in names if name is not None}

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from kidx.evidence import Evidence
 from kidx.formats.indexes import TRANSACTION_INDEX, extent_of
 
+_CHUNK_ENTRIES = 4096
+
 
 class AbortedTransaction(NamedTuple):
     """One entry of a transaction index; all offsets absolute."""
@@ -32,9 +34,11 @@ class AbortedTransactions(NamedTuple):
 def read_transactions(evidence: Evidence) -> Iterator[AbortedTransaction]:
     """The valid entries of a transaction index, in order."""
     size = TRANSACTION_INDEX.size
-    entries = extent_of(TRANSACTION_INDEX, evidence.size, evidence.read).entries
-    for fields in TRANSACTION_INDEX.struct.iter_unpack(evidence.read(0, entries * size)):
-        yield AbortedTransaction(*fields)
+    entries = extent_of(TRANSACTION_INDEX, evidence, search=True).entries
+    for start in range(0, entries * size, _CHUNK_ENTRIES * size):
+        chunk = evidence.read(start, min(_CHUNK_ENTRIES * size, entries * size - start))
+        for fields in TRANSACTION_INDEX.struct.iter_unpack(chunk):
+            yield AbortedTransaction(*fields)
 
 
 def collect_aborted(transactions: Iterable[AbortedTransaction], fetch_from: int, fetch_to: int) -> AbortedTransactions:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_TAIL_CHUNK_BYTES = 1 << 14
-
 
 class LookUp(NamedTuple):
     """One search: the slot it ends in (-1 none), what Kafka's method answers (key, value; None for nothing), the slots
@@ -54,7 +52,7 @@ class IndexReader:
     @cached_property
     def extent(self) -> Extent:
         """How the file divides into entries, zero tail and torn bytes."""
-        return extent_of(self.index_format, self._evidence.size, self._evidence.read, chunk_bytes=_TAIL_CHUNK_BYTES)
+        return extent_of(self.index_format, self._evidence, search=True)
 
     @property
     def entries(self) -> int:

@@ -9,8 +9,6 @@ from kidx.formats.indexes import IndexFormat, extent_of
 from kidx.lookup.search import first_warm_slot
 from kidx.pages.geometry import PAGE_BYTES
 
-_TAIL_CHUNK_BYTES = 1 << 14  # little for an index that was trimmed, and quick enough over a zero tail
-
 
 class Measures(NamedTuple):
     """One index file. `capacity` and `slack` count entries: those the file has room for, and those still free.
@@ -45,9 +43,7 @@ class Measures(NamedTuple):
 def measure(evidence: Evidence, index_format: IndexFormat, base_offset: int | None) -> Measures:
     """Measure an open index. Without a base offset, offsets are relative ones."""
     width = index_format.size
-    entries, zero_tail_bytes, torn_bytes = extent_of(
-        index_format, evidence.size, evidence.read, chunk_bytes=_TAIL_CHUNK_BYTES
-    )
+    entries, zero_tail_bytes, torn_bytes = extent_of(index_format, evidence, search=True)
     capacity = evidence.size // width
     ends = _ends(evidence, index_format, entries, base_offset or 0)
     first_warm = first_warm_slot(entries, index_format.warm_entries) if index_format.searched else None

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Evidence
 from kidx.evidence.page_cache import mincore
+from kidx.logdir.tree import holds_evidence
 from kidx.pages.residency import cached_pages
 
 _TMPFS_MAGICS = {0x01021994: "tmpfs", 0x858458F6: "ramfs"}
@@ -70,7 +71,10 @@ class Specimen:
 @contextmanager
 def private_copy(evidence: Evidence, directory: str | None = None) -> Iterator[Specimen]:
     """A copy in a temporary directory (TMPDIR, or `directory`), gone afterwards. Raises CannotObserve, CannotRead."""
-    with tempfile.TemporaryFile(dir=directory, prefix="kidx-observe-") as copy:
+    place = directory or tempfile.gettempdir()
+    if holds_evidence(place):
+        raise CannotObserve(f"{place}: Kafka's files are there, and kidx puts no copy among them; set TMPDIR")
+    with tempfile.TemporaryFile(dir=place, prefix="kidx-observe-") as copy:
         try:
             for chunk in evidence.chunks():
                 copy.write(chunk)

@@ -95,7 +95,7 @@ def safe_cuts(segment: Segment, piece_bytes: int) -> list[int]:
         return cuts
     try:
         with index.open() as evidence:
-            extent = extent_of(OFFSET_INDEX, evidence.size, evidence.read)
+            extent = extent_of(OFFSET_INDEX, evidence, search=True)
             entries = decode(OFFSET_INDEX, evidence.read(0, extent.entries * OFFSET_INDEX.size), segment.base_offset)
         positions = entries["position"]
         if not len(positions) or (np.diff(positions) <= 0).any() or (np.diff(entries["offset"]) <= 0).any():

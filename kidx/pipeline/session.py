@@ -5,11 +5,13 @@ The output of Spark, its JVM and the Python workers goes to a log file.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -56,6 +58,9 @@ def need_spark() -> None:
             ) from None
 
 
+_SCRATCH, _LOCK = "kidx-spark-", "kidx.lock"
+
+
 @contextmanager
 def spark_session(
     master: str = "local[*]", config: Mapping[str, str] | None = None, log_file: str | None = None
@@ -68,7 +73,9 @@ def spark_session(
     need_spark()
     check_master(master)
     _silence_lost_connections()
-    scratch = Path(tempfile.mkdtemp(prefix="kidx-spark-"))
+    _remove_abandoned()
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+    lock = _lock(scratch / _LOCK, os.O_CREAT)
     log_path = Path(log_file) if log_file else scratch / "spark.log"
     gateway: Any = None
     keep = False
@@ -90,6 +97,34 @@ def spark_session(
             kept = Path(tempfile.gettempdir()) / f"kidx-spark-{os.getpid()}.log"
             shutil.copyfile(log_path, kept)
         shutil.rmtree(scratch, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(path: Path, flags: int = 0) -> int | None:
+    """A descriptor that holds a scratch directory's lock as long as the process lives; None where it is held."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _remove_abandoned() -> None:
+    """Remove the scratch directories of this user's scans that were killed: nobody holds their lock any more."""
+    for directory in Path(tempfile.gettempdir()).glob(_SCRATCH + "*"):
+        try:
+            mine = stat.S_ISDIR((status := directory.lstat()).st_mode) and status.st_uid == os.geteuid()
+        except OSError:
+            continue
+        if mine and (lock := _lock(directory / _LOCK)) is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+            os.close(lock)
 
 
 def _launch(master: str, scratch: Path, config: dict[str, str], log_path: Path) -> Any:
@@ -254,7 +289,7 @@ def _silence_lost_connections() -> None:
     """
     from pyspark.accumulators import AccumulatorTCPServer
 
-    AccumulatorTCPServer.handle_error = lambda *_: None
+    AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     for logger in (logging.getLogger(), logging.getLogger("py4j")):
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())

@@ -13,7 +13,6 @@ from kidx.formats.batches import HEADER_BYTES, OVERHEAD_BYTES, Batch, fault_at, 
 
 END, TORN, PREALLOCATED, NO_BATCH = "end", "torn", "preallocated", "no_batch"
 _CHUNK_BYTES = 16 << 10
-_ZEROS_CHUNK_BYTES = 1 << 20
 
 
 class Ending(NamedTuple):
@@ -82,16 +81,6 @@ def ending_of(
 
     Fewer zeros than an offset and a length take may as well be the first bytes of a small offset.
     """
-    if end - position >= OVERHEAD_BYTES and _all_zero(evidence, position, end):
+    if end - position >= OVERHEAD_BYTES and evidence.nonzero_end(position, end) == position:
         return Ending(PREALLOCATED, position, f"{end - position} zero bytes and no batch")
     return Ending(TORN if torn else NO_BATCH, position, why, missing_bytes)
-
-
-def _all_zero(evidence: Evidence, position: int, end: int) -> bool:
-    buffer = bytearray(min(_ZEROS_CHUNK_BYTES, end - position))
-    while position < end:
-        came = evidence.read_into(position, memoryview(buffer)[: end - position])
-        if buffer.count(0, 0, came) != came:
-            return False
-        position += came
-    return True

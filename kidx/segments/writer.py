@@ -38,7 +38,6 @@ SINCE_3_1 = "3.1 and later"
 FIRST, LAST, MIXED = "first", "last", "mixed"
 
 _SAMPLE = 64  # index entries and batches looked at, from either end
-_TAIL_CHUNK_BYTES = 1 << 14
 
 
 class Sign(NamedTuple):
@@ -170,7 +169,7 @@ def _offsets_named(segment: Segment, log: Evidence) -> str | None:
     width = OFFSET_INDEX.size
     seen: Counter[str] = Counter()
     with file.open() as evidence:
-        entries = extent_of(OFFSET_INDEX, evidence.size, evidence.read, chunk_bytes=_TAIL_CHUNK_BYTES).entries
+        entries = extent_of(OFFSET_INDEX, evidence, search=True).entries
         rows = dict.fromkeys([*range(min(entries, _SAMPLE)), *range(max(0, entries - _SAMPLE), entries)])
         for slot in rows:
             stored = OFFSET_INDEX.struct.unpack(evidence.read(slot * width, width))

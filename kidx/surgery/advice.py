@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from kidx.errors import KidxError
-from kidx.evidence import file_size, is_uri
+from kidx.evidence import file_size
 from kidx.findings import Finding, Rule
 from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
@@ -66,6 +66,18 @@ def _suggestion(
     return Suggestion(rule.code, found[0].severity, file, len(found), command, advice, reread, reread_all)
 
 
+def shell_word(path: str) -> str:
+    r"""A path as a shell takes it; one with control characters or undecodable bytes as $'...' (bash, zsh, ksh)."""
+    if path.isprintable():
+        return shlex.quote(path)
+    escaped_path = "".join(c if c.isprintable() and c not in "\\'" else _shell_escape(c) for c in path)
+    return f"$'{escaped_path}'"
+
+
+def _shell_escape(c: str) -> str:
+    return rf"\{c}" if c in "\\'" else "".join(rf"\x{byte:02x}" for byte in os.fsencode(c))
+
+
 def _broker_trims(index: str) -> bool:
     """Whether a preallocated index is as a broker keeps it: of the active segment, or left by an unclean stop."""
     name, partition = parse_file_name(index), Partition(os.path.dirname(index))
@@ -80,14 +92,14 @@ def _broker_trims(index: str) -> bool:
 def _command(command: str, path: str, options: str = "") -> str:
     """A command line that a shell takes as it is; a path that begins with a dash comes last, after `--`."""
     if path.startswith("-"):
-        return " ".join(filter(None, (command, options, "--", shlex.quote(path))))
-    return " ".join(filter(None, (command, shlex.quote(path), options)))
+        return " ".join(filter(None, (command, options, "--", shell_word(path))))
+    return " ".join(filter(None, (command, shell_word(path), options)))
 
 
 def _log_beside(file: str) -> str | None:
     """The log of the segment that a file belongs to: itself, or the one beside it; None where there is none."""
     name = parse_file_name(file)
-    if name is None or name.base_offset is None or name.state or is_uri(file):
+    if name is None or name.base_offset is None or name.state:
         return None
     if name.kind not in (LOG, *INDEX_OF_KIND):
         return None

@@ -43,28 +43,27 @@ def plan_append(
     index.refuse_disorder()
     if index.format is TRANSACTION_INDEX:
         added = _Transactions(index).append_all(entries)
-        return Change(index.path, "append", index.data, index.entries + added)
+        return Change(index.path, "append", index.data, index.kept(index.extent.entries, added))
     allocated = _allocated_bytes(index, max_index_size)
     rules = _Offsets(index) if index.format is OFFSET_INDEX else _Times(index)
     rules.capacity = allocated // index.format.size
     if index.format is TIME_INDEX and not on_roll:
         rules.capacity -= 1
-    after = index.entries + rules.append_all(entries)
-    if keep_allocated or index.preallocated:
-        after = after.ljust(allocated, b"\0")
-    return Change(index.path, "append", index.data, after)
+    added = rules.append_all(entries)
+    zeros = max(0, allocated - index.entries_bytes - len(added)) if keep_allocated or index.preallocated else 0
+    return Change(index.path, "append", index.data, index.kept(index.extent.entries, added, zeros))
 
 
 def _allocated_bytes(index: IndexFile, max_index_size: int | None) -> int:
     width = index.format.size
     if max_index_size is None:
         if index.data is not None:
-            return len(index.data)
+            return index.data.size
         max_index_size = DEFAULT_MAX_INDEX_BYTES
     if max_index_size < width:
         raise Refused(f"{index.path}: a maximum size of {max_index_size} bytes holds no entry; one has {width} bytes")
     allocated = max_index_size // width * width
-    if allocated < len(index.entries):
+    if allocated < index.entries_bytes:
         raise Refused(
             f"{index.path}: {index.extent.entries} entries of {width} bytes do not fit {max_index_size} bytes; "
             "nothing was written"

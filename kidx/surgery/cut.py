@@ -7,6 +7,7 @@ AbstractIndex (trimToValidSize, resize).
 from __future__ import annotations
 
 from kidx.errors import Refused, UsageError
+from kidx.lookup.aborted import read_transactions
 from kidx.lookup.search import KEY, VALUE
 from kidx.surgery.index_file import IndexFile
 from kidx.surgery.replace import Change
@@ -19,17 +20,19 @@ def plan_truncate(index: IndexFile, offset: int, *, keep_allocated: bool = False
     """
     index.refuse_torn()
     index.refuse_disorder()
-    after = index.entries[: entries_below(index, offset) * index.format.size]
-    if keep_allocated and index.format.preallocated:
-        after = after.ljust(len(index.data or b""), b"\0")
+    entries = entries_below(index, offset)
+    zeros = 0
+    if keep_allocated and index.format.preallocated and index.data is not None:
+        zeros = index.data.size - entries * index.format.size
+    after = index.kept(entries, zeros)
     return Change(index.path, "truncate", index.data, after)
 
 
 def entries_below(index: IndexFile, offset: int) -> int:
     """How many entries truncateTo(offset) leaves."""
     if not index.format.searched:
-        last_offsets = (fields[3] for fields in index.format.struct.iter_unpack(index.entries))
-        return next((i for i, last in enumerate(last_offsets) if last >= offset), index.extent.entries)
+        transactions = enumerate(read_transactions(index.kept(index.extent.entries)))
+        return next((i for i, one in transactions if one.last_offset >= offset), index.extent.entries)
     by = KEY if index.format.key == "offset" else VALUE
     reader = index.reader
     slot = reader.bounds(offset, by).lower
@@ -44,7 +47,7 @@ def plan_trim(index: IndexFile, *, torn: bool = False) -> Change:
     """
     if not torn:
         index.refuse_torn()
-    return Change(index.path, "trim", index.data, index.entries)
+    return Change(index.path, "trim", index.data, index.kept(index.extent.entries))
 
 
 def plan_resize(index: IndexFile, size: int) -> Change:
@@ -56,9 +59,9 @@ def plan_resize(index: IndexFile, size: int) -> Change:
         raise UsageError(f"{index.path}: a transaction index grows with its entries; it has no size to set")
     index.refuse_torn()
     rounded = size // index.format.size * index.format.size
-    if rounded < len(index.entries):
+    if rounded < index.entries_bytes:
         raise Refused(
-            f"{index.path}: {index.extent.entries} entries take {len(index.entries)} bytes, more than {rounded}; "
+            f"{index.path}: {index.extent.entries} entries take {index.entries_bytes} bytes, more than {rounded}; "
             "nothing was written"
         )
-    return Change(index.path, "resize", index.data, index.entries.ljust(rounded, b"\0"))
+    return Change(index.path, "resize", index.data, index.kept(index.extent.entries, rounded - index.entries_bytes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from kidx.errors import LimitExceeded
 from kidx.formats.indexes import decode
 from kidx.surgery.index_file import IndexFile
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 REMOVE, ADD = "remove", "add"
+_CHUNK_ENTRIES = 1 << 16
+_LISTED_BYTES = 64 << 20
 
 
 class EntryChange(NamedTuple):
@@ -27,7 +30,7 @@ class EntryChanges:
     """The entries that only one of two indexes has, in the order of the slots where they stand, those that go first.
 
     Entries in both, in the same order or not, are not listed: an index is a set of facts about its log. Their number is
-    known at once; each is only made when it is asked for.
+    known at once; each is made when it is asked for.
     """
 
     def __init__(self, before: IndexFile, after: IndexFile) -> None:
@@ -35,12 +38,10 @@ class EntryChanges:
 
         self._files = before, after
         width = before.format.size
-        raw = [np.frombuffer(index.entries, np.uint8) for index in self._files]
-        shorter = min(map(len, raw))
-        differs = raw[0][:shorter] != raw[1][:shorter]
-        first = int(np.argmax(differs)) if differs.any() else shorter
-        self._same = first // width  # mostly they begin alike, so less has to be looked at
-        rest = [_rows(array[self._same * width :], width) for array in raw]
+        self._same = _entries_alike(before, after)  # mostly they begin alike, so less has to be compared
+        if max(index.extent.entries - self._same for index in self._files) * width > _LISTED_BYTES:
+            raise LimitExceeded(f"{before.path}: more than {_LISTED_BYTES:,} bytes of entries differ: too many to list")
+        rest = [_rows(np.frombuffer(index.entries(self._same), np.uint8), width) for index in self._files]
         changed = [np.flatnonzero(~np.isin(mine, other)) for mine, other in (rest, rest[::-1])]
         slots = np.concatenate(changed)
         is_new = np.repeat([False, True], [len(one) for one in changed])
@@ -59,7 +60,21 @@ class EntryChanges:
 
     def _columns(self, index: IndexFile) -> dict[str, npt.NDArray[np.int64]]:
         """The entries' fields, from the first on that differs."""
-        return decode(index.format, index.entries[self._same * index.format.size :], index.base_offset)
+        return decode(index.format, index.entries(self._same), index.base_offset)
+
+
+def _entries_alike(before: IndexFile, after: IndexFile) -> int:
+    """How many entries two indexes begin with in common."""
+    import numpy as np
+
+    entries = min(before.extent.entries, after.extent.entries)
+    for first in range(0, entries, _CHUNK_ENTRIES):
+        behind = min(first + _CHUNK_ENTRIES, entries)
+        one, other = before.entries(first, behind), after.entries(first, behind)
+        if one != other:
+            differs = np.frombuffer(one, np.uint8) != np.frombuffer(other, np.uint8)
+            return first + int(differs.argmax()) // before.format.size
+    return entries
 
 
 def _rows(raw: npt.NDArray[np.uint8], width: int) -> npt.NDArray[np.bytes_]:

@@ -1,41 +1,40 @@
-"""The workplace beside a file, `.kidx/`: what kidx did there, and the bytes as they were before.
+"""The workplace next to a file, `.kidx/`: what kidx did there, and the bytes as they were before.
 
     <directory>/.kidx/journal.jsonl              one line a change, written before the file is exchanged
     <directory>/.kidx/<file name>~<sha256[:16]>  a backup, named by its content
-    <directory>/.kidx/<file name>.new            the file to be, until it is renamed
+    <directory>/.kidx/<file name>.new            the new file, until it is renamed
 
-No broker minds: LogLoader looks at files only, by suffix, and asks of a directory merely that it can be read; deleting
-the partition deletes it too. No name in it is that of a data file, so no reading command takes one for a segment's.
+Brokers ignore it: LogLoader looks at files only, by suffix, and requires of a directory only that it can be read;
+deleting the partition deletes it too. No name in it is that of a data file, so no reading command takes one for a
+segment's.
 
 A line says what is about to happen, and hashes say whether it did: where the file still is as `before`, it did not.
+
+A journal may have come with the evidence, so nothing in it is believed that could reach beyond the index files of its
+own directory: see docs/security.md.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kidx import __version__
 from kidx.errors import CannotRead
-from kidx.evidence import read_file
+from kidx.evidence import Evidence
+from kidx.logdir.names import INDEX_OF_KIND, parse_file_name
+from kidx.surgery.content import sha256_of
 
 WORKPLACE = ".kidx"
 JOURNAL = "journal.jsonl"
 SCHEMA = "kidx.journal.v1"
-_LIMIT_BYTES = 1 << 30
+PERMISSION_BITS = 0o777
 
 
-def beside(path: str) -> str:
+def workplace_of(path: str) -> str:
     """The workplace of a file."""
     return os.path.join(os.path.dirname(path), WORKPLACE)
-
-
-def sha256(data: bytes) -> str:
-    """The hash that journal and backups go by, as hex."""
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()
 
 
 class State(NamedTuple):
@@ -79,7 +78,7 @@ def new_run() -> str:
 
 
 def make_entry(
-    run: str, command: str, file: str, before: State | None, after: bytes | None, undoes: str | None = None
+    run: str, command: str, file: str, before: State | None, after: Evidence | None, undoes: str | None = None
 ) -> Entry:
     """The journal's line for a change that is about to be made."""
     return Entry(
@@ -90,8 +89,8 @@ def make_entry(
         command=command,
         file=file,
         before=before,
-        after_sha256=None if after is None else sha256(after),
-        after_size=None if after is None else len(after),
+        after_sha256=None if after is None else sha256_of(after),
+        after_size=None if after is None else after.size,
         backup=None if before is None else backup_name(file, before.sha256),
         undoes=undoes,
     )
@@ -110,31 +109,66 @@ def encode(entry: Entry) -> bytes:
     return json.dumps({"schema": SCHEMA, **entry._asdict(), "before": before}, separators=(",", ":")).encode() + b"\n"
 
 
-def read_journal(directory: str) -> list[Entry]:
-    """The entries of the journal beside the files of a directory, oldest first; none where kidx never wrote there.
+def read_journal(directory: str, journal: Evidence) -> list[Entry]:
+    """The entries of the journal of a directory, oldest first.
 
-    A line that a crash cut short is left out: it was written, and would have been flushed, before anything else
-    happened. Raises CannotRead.
+    A line that is no JSON is left out: a crash cut it short, before anything else happened. Raises CannotRead for one
+    that kidx cannot have written.
     """
-    path = os.path.join(directory, WORKPLACE, JOURNAL)
-    if not os.path.lexists(path):
-        return []
     import json
 
+    path = os.path.join(directory, WORKPLACE, JOURNAL)
     entries = []
-    for line in read_file(path, _LIMIT_BYTES).splitlines():
+    for line in journal.read_all().splitlines():
         try:
-            fields: dict[str, Any] = json.loads(line)
+            fields = json.loads(line)
         except ValueError:
             continue
-        try:
-            if fields.pop("schema") != SCHEMA:
-                raise KeyError("schema")
-            before = fields.pop("before")
-            entries.append(Entry(before=State(**before) if before else None, **fields))
-        except (KeyError, TypeError, AttributeError):
-            raise CannotRead(f"{path}: a line in it is none of kidx's journal ({SCHEMA}): {line[:60]!r}") from None
+        except RecursionError:
+            fields = None
+        entry = _entry_of(fields)
+        if entry is None:
+            raise CannotRead(f"{path}: a line in it is not of kidx's journal ({SCHEMA}): {line[:60]!r}")
+        entries.append(entry)
     return entries
+
+
+def _entry_of(fields: object) -> Entry | None:
+    """The entry of a line's JSON, None where kidx never writes such a line."""
+    if not isinstance(fields, dict) or fields.pop("schema", None) != SCHEMA or set(fields) != set(Entry._fields):
+        return None
+    if (state := fields["before"]) is not None:
+        if not isinstance(state, dict) or set(state) != set(State._fields):
+            return None
+        numbers = {name: value for name, value in state.items() if name != "sha256"}
+        if any(type(value) is not int or not 0 <= value < 2**63 for value in numbers.values()):
+            return None
+        fields["before"] = before = State(**state)
+        if not _is_sha256(before.sha256) or before.mode & ~PERMISSION_BITS:
+            return None
+    if any(not isinstance(fields[name], str) for name in ("id", "run", "time", "kidx", "command", "file")):
+        return None
+    entry = Entry(**fields)
+    backup = entry.before and backup_name(entry.file, entry.before.sha256)
+    sound = (
+        is_written_name(entry.file)
+        and entry.backup == backup
+        and (entry.undoes is None or isinstance(entry.undoes, str))
+        and (entry.after_sha256 is None) == (entry.after_size is None)
+        and (entry.after_sha256 is None or _is_sha256(entry.after_sha256))
+        and (entry.after_size is None or (type(entry.after_size) is int and entry.after_size >= 0))
+    )
+    return entry if sound else None
+
+
+def is_written_name(name: str) -> bool:
+    """Whether it is a plain name of a file that kidx ever replaces: an index."""
+    parsed = parse_file_name(name)
+    return os.path.basename(name) == name and "\0" not in name and parsed is not None and parsed.kind in INDEX_OF_KIND
+
+
+def _is_sha256(text: object) -> bool:
+    return isinstance(text, str) and len(text) == 64 and all(c in "0123456789abcdef" for c in text)
 
 
 def standing_entry(entries: list[Entry], file: str, current_sha256: str | None) -> Entry | None:

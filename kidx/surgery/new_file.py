@@ -1,46 +1,74 @@
-"""Writing one new file as it is to be: its owner, mode and access lists, flushed; and why the system declined."""
+"""Writing one new file with its owner, mode and access lists, flushed; and why the system declined."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from kidx.errors import KidxError, Refused
-from kidx.surgery.journal import State, sha256
+from kidx.evidence import Evidence
+from kidx.surgery.content import data_chunks
+from kidx.surgery.journal import PERMISSION_BITS, State
 
+Attributes = Sequence[tuple[str, bytes]]
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def state_of(status: os.stat_result, data: bytes, mode: int | None = None) -> State:
-    """What the journal says of a file with these bytes; `mode` where it is to have another."""
+def state_of(status: os.stat_result, size: int, sha256: str, mode: int | None = None) -> State:
+    """What the journal says of a file with these bytes; `mode` where it is to have another.
+
+    Only permission bits count: kidx gives no file a setuid, setgid or sticky bit.
+    """
     return State(
-        size=len(data),
-        sha256=sha256(data),
-        mode=stat.S_IMODE(status.st_mode) if mode is None else mode,
+        size=size,
+        sha256=sha256,
+        mode=(status.st_mode if mode is None else mode) & PERMISSION_BITS,
         uid=status.st_uid,
         gid=status.st_gid,
         mtime_ns=status.st_mtime_ns,
     )
 
 
-def state_for_new_file(directory: str, like: str | None) -> State:
+def state_for_new_file(directory_fd: int, directory: str, like: str | None) -> State:
     """Owner and mode of a file that is not there yet: its segment's log's, else the directory's owner and the umask."""
     if like is not None:
-        return state_of(os.stat(like), b"")
+        try:
+            status = os.stat(os.path.basename(like), dir_fd=directory_fd, follow_symlinks=False)
+        except FileNotFoundError:
+            pass
+        else:
+            if stat.S_ISREG(status.st_mode):
+                return state_of(status, 0, "")
     umask = os.umask(0)
     os.umask(umask)
-    return state_of(os.stat(directory), b"", 0o666 & ~umask)
+    return state_of(os.fstat(directory_fd), 0, "", 0o666 & ~umask)
 
 
-def write_file(directory_fd: int, name: str, data: bytes, like: State) -> None:
-    """Write a file that is not there yet, flushed, with owner and mode as told. Raises OSError."""
+def write_file(
+    directory_fd: int,
+    name: str,
+    content: Evidence,
+    like: State,
+    attributes: Attributes = (),
+    mtime_ns: int | None = None,
+) -> None:
+    """Write a file that is not there yet, flushed, with this owner, mode, attributes and time. Raises OSError."""
     fd = os.open(name, _CREATE, 0o600, dir_fd=directory_fd)
     try:
-        write_all(fd, data)
+        for position, chunk in data_chunks(content):
+            os.lseek(fd, position, os.SEEK_SET)
+            write_all(fd, chunk)
+        if os.fstat(fd).st_size != content.size:  # it ends in a hole
+            os.ftruncate(fd, content.size)
         own(fd, like, like.mode)
+        for attribute, value in attributes:
+            with suppress(OSError):
+                os.setxattr(fd, attribute, value)
+        if mtime_ns is not None:
+            os.utime(fd, ns=(mtime_ns, mtime_ns))
         os.fsync(fd)
     finally:
         os.close(fd)
@@ -63,12 +91,14 @@ def own(fd: int, like: State | os.stat_result, mode: int) -> None:
         os.fchmod(fd, mode)
 
 
-def copy_access_lists(source: str, target: str) -> None:
-    """Copy POSIX access lists and user attributes, where the file system has any."""
-    with suppress(OSError):
-        for attribute in os.listxattr(source, follow_symlinks=False):
-            if attribute == "system.posix_acl_access" or attribute.startswith("user."):
-                os.setxattr(target, attribute, os.getxattr(source, attribute), follow_symlinks=False)
+def access_lists(source: Evidence) -> Attributes:
+    """POSIX access lists and user attributes of an open file, where the file system has any."""
+    fd = source.fileno()
+    try:
+        names = [n for n in os.listxattr(fd) if n == "system.posix_acl_access" or n.startswith("user.")]
+        return [(name, os.getxattr(fd, name)) for name in names]
+    except OSError:
+        return ()
 
 
 def flush_directory(place: int, path: str) -> None:
@@ -92,7 +122,7 @@ _WHY = {
 
 @contextmanager
 def refusing(path: str) -> Iterator[None]:
-    """What the system declines becomes a refusal that says why."""
+    """A failed system call becomes a refusal that says why."""
     try:
         yield
     except OSError as e:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
-from kidx.evidence import must_exist, open_evidence, read_file
+from kidx.evidence import from_bytes, is_directory, must_exist, open_evidence, read_file
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES, DEFAULT_MAX_INDEX_BYTES, OFFSET_INDEX, TIME_INDEX, decode
 from kidx.formats.producer_snapshot import parse_snapshot
 from kidx.logdir.names import LOG, OFFSET, PRODUCER_SNAPSHOT, TIME, TRANSACTION, parse_file_name
@@ -17,12 +17,14 @@ from kidx.segments.scan import scan
 from kidx.surgery.batch_facts import read_facts
 from kidx.surgery.recovered_transactions import EventReader, OpenTransactions, RecoveredTransactions
 from kidx.surgery.recovery import Recovered, recover
-from kidx.surgery.replace import Change, read_whole
+from kidx.surgery.replace import Change, open_current
 
 if TYPE_CHECKING:
     from kidx.segments.windows import Ints
 
 _SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
+
+_LARGEST_HINT_BYTES = 64 << 20  # of an index that only makes reading the log faster
 
 
 class Target(NamedTuple):
@@ -52,7 +54,7 @@ def targets_of(path: str) -> Iterator[Target]:
 
     Raises UsageError for a path that is none of these, CannotRead for one that is not there.
     """
-    if os.path.isdir(path):
+    if is_directory(path):
         yield from _targets_below(path)
         return
     name = parse_file_name(path)
@@ -125,8 +127,9 @@ def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[C
     stem = os.path.splitext(rebuilt.log_path)[0]
     for kind, data in rebuilt.new.items():
         path = stem + _SUFFIXES[kind]
-        before = read_whole(path)
-        yield Change(path, "rebuild", before, before if before and path in sound else data)
+        before = open_current(path)
+        keep = before is not None and before.size > 0 and path in sound
+        yield Change(path, "rebuild", before, before if keep else from_bytes(data, path))
 
 
 def changes_apart(rebuilt: Rebuilt, output: str) -> Iterator[Change]:
@@ -134,7 +137,8 @@ def changes_apart(rebuilt: Rebuilt, output: str) -> Iterator[Change]:
     stem = os.path.join(output, rebuilt.target.below, os.path.basename(os.path.splitext(rebuilt.log_path)[0]))
     for kind, data in rebuilt.new.items():
         if data or kind != TRANSACTION:  # Kafka makes a transaction index with its first entry
-            yield Change(stem + _SUFFIXES[kind], "rebuild", None, data)
+            path = stem + _SUFFIXES[kind]
+            yield Change(path, "rebuild", None, from_bytes(data, path))
 
 
 def _breaks_off(recovered: Recovered, size: int) -> str:
@@ -171,7 +175,7 @@ def _positions(segment: Segment) -> Ints | None:
     if file is None:
         return None
     try:
-        return decode(OFFSET_INDEX, read_file(file.path), names=("position",))["position"]
+        return decode(OFFSET_INDEX, read_file(file.path, _LARGEST_HINT_BYTES), names=("position",))["position"]
     except KidxError:
         return None
 

@@ -1,9 +1,10 @@
 """The one place where a file is exchanged.
 
 In this order, each step flushed before the next: the old bytes are kept (`.kidx/<name>~<hash>`), the new ones written
-beside (`.kidx/<name>.new`) with the old owner and mode, the journal gets its line, the file is looked at once more,
-and one rename puts the new file in its place. A crash at any point leaves the old file or the new one, whole; a failure
-before the rename leaves nothing but the old file. Reading stays with kidx.evidence.
+beside (`.kidx/<name>.new`) with the old owner and mode, the journal gets its line, the file is compared once more, and
+one rename puts the new file in its place. A crash at any point leaves the old file or the new one, complete; a failure
+before the rename leaves nothing but the old file. Files are opened by plain names in an open directory, never through
+a link. Reading stays with kidx.evidence.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kidx.errors import Refused
-from kidx.evidence import open_evidence
+from kidx.evidence import Evidence, exists, open_inside
 from kidx.surgery import journal
 from kidx.surgery.broker import broker_kept_out
+from kidx.surgery.content import same_bytes, sha256_of
 from kidx.surgery.journal import State
 from kidx.surgery.new_file import (
-    copy_access_lists,
+    access_lists,
     flush_directory,
     refusing,
     state_for_new_file,
     state_of,
     write_file,
 )
-from kidx.surgery.workplace import locked, workplace
+from kidx.surgery.workplace import locked, open_directory, workplace
 
 
 class Change(NamedTuple):
@@ -34,48 +36,60 @@ class Change(NamedTuple):
 
     path: str
     command: str
-    before: bytes | None
-    after: bytes | None
+    before: Evidence | None
+    after: Evidence | None
 
     @property
     def changes(self) -> bool:
         """Whether carrying it out would change anything."""
-        return self.before != self.after
+        return not same_bytes(self.before, self.after)
 
 
-def read_whole(path: str) -> bytes | None:
-    """A file's bytes as they are now, None where there is none. Raises Refused for what is never replaced."""
-    if not os.path.lexists(path):
+def open_current(path: str, root: str | None = None) -> Evidence | None:
+    """The file to be replaced as it is now, None where there is none. Raises Refused for a link or a special file.
+
+    No link is followed below the directory `root` (default: the file's own directory).
+    """
+    directory, name = os.path.dirname(path) or ".", os.path.basename(path)
+    if not exists(path):
         return None
-    _plain_file(path)
-    with open_evidence(path) as evidence:
-        return evidence.read_all()
+    with refusing(path), open_directory(directory, root) as place:
+        return _open_plain(place, name, path)
 
 
 def carry_out(
-    change: Change, run: str, *, like: str | None = None, undoes: str | None = None, restore: State | None = None
+    change: Change,
+    run: str,
+    *,
+    like: str | None = None,
+    undoes: str | None = None,
+    restore: State | None = None,
+    root: str | None = None,
 ) -> str | None:
     """Make a change, with backup and journal; the backup's path, None where there was no file before.
 
     A new file gets owner and mode of `like` (its segment's log), or its directory's owner. `restore` gives an old mode
-    and modification time back. Raises Refused where it is declined or fails: then nothing was changed.
+    and modification time back; the owner stays what it is now. No link is followed below the directory `root`. Raises
+    Refused where it is declined or fails: then nothing was changed.
     """
     directory, name = os.path.dirname(change.path) or ".", os.path.basename(change.path)
-    with broker_kept_out(directory), locked(directory) as place:
-        old = _look(change, place)
-        entry = journal.make_entry(run, change.command, name, old, change.after, undoes)
+    with broker_kept_out(directory), locked(directory, root) as place:
+        with refusing(change.path):
+            now = _current_if_unchanged(change, place)
+            old = _state(now)
+            entry = journal.make_entry(run, change.command, name, old, change.after, undoes)
         with refusing(change.path), workplace(place, directory) as bench:
-            if change.before is not None and entry.backup is not None:
-                bench.keep(entry.backup, change.before)
+            if now is not None and entry.backup is not None:
+                bench.keep(entry.backup, now)
             if change.after is not None:
-                made_like = restore or old or state_for_new_file(directory, like)
-                bench.write(name + ".new", change.after, made_like)
+                made_like = old or state_for_new_file(place, directory, None if restore else like)
                 if restore:
-                    os.utime(name + ".new", ns=(restore.mtime_ns, restore.mtime_ns), dir_fd=bench.fd)
-                if old:
-                    copy_access_lists(change.path, os.path.join(journal.beside(change.path), name + ".new"))
+                    made_like = made_like._replace(mode=restore.mode)
+                attributes = () if now is None else access_lists(now)
+                mtime_ns = restore.mtime_ns if restore else None
+                bench.write(name + ".new", change.after, made_like, attributes, mtime_ns)
             bench.note(journal.encode(entry))
-            if _look(change, place) != old:
+            if _state(_current_if_unchanged(change, place)) != old:
                 raise _changed(change.path)
             with bench.for_good():
                 if change.after is not None:
@@ -83,10 +97,10 @@ def carry_out(
                 else:
                     os.unlink(name, dir_fd=place)
         flush_directory(place, change.path)
-    return os.path.join(journal.beside(change.path), entry.backup) if entry.backup else None
+    return os.path.join(journal.workplace_of(change.path), entry.backup) if entry.backup else None
 
 
-def create_apart(path: str, data: bytes, *, like: str | None = None) -> None:
+def create_apart(path: str, content: Evidence, *, like: str | None = None) -> None:
     """Write a new file that stands by itself (--output): safely as above, without a journal.
 
     A file that is there already is refused unless it has these very bytes. Raises Refused.
@@ -95,17 +109,17 @@ def create_apart(path: str, data: bytes, *, like: str | None = None) -> None:
     with broker_kept_out(directory), refusing(path):
         os.makedirs(directory, exist_ok=True)
         with locked(directory) as place:
-            there = read_whole(path)
-            if there == data:
+            existing = open_current(path)
+            if existing is not None and same_bytes(existing, content):
                 return
-            if there is not None:
+            if existing is not None:
                 raise Refused(f"{path}: there is another file already; name a directory that has none")
-            state = state_for_new_file(directory, None)
+            state = state_for_new_file(place, directory, None)
             beside = f".{name}.new"
             with suppress(FileNotFoundError):
                 os.unlink(beside, dir_fd=place)
             try:
-                write_file(place, beside, data, state)
+                write_file(place, beside, content, state)
                 os.rename(beside, name, src_dir_fd=place, dst_dir_fd=place)
             except BaseException:
                 with suppress(OSError):
@@ -114,37 +128,40 @@ def create_apart(path: str, data: bytes, *, like: str | None = None) -> None:
             flush_directory(place, path)
 
 
-def _look(change: Change, place: int) -> State | None:
+def _current_if_unchanged(change: Change, place: int) -> Evidence | None:
     """The file as it is now, None where there is none. Raises Refused where it is not what the change began with."""
     name = os.path.basename(change.path)
     try:
-        status = os.stat(name, dir_fd=place, follow_symlinks=False)
+        os.stat(name, dir_fd=place, follow_symlinks=False)
     except FileNotFoundError:
         if change.before is not None:
             raise _changed(change.path) from None
         return None
-    except OSError as e:
-        raise Refused(f"{change.path}: {(e.strerror or str(e)).lower()}; nothing was written") from None
-    _plain_file(change.path)
-    with open_evidence(change.path) as evidence:
-        opened = os.fstat(evidence.fileno())
-        same = (opened.st_dev, opened.st_ino) == (status.st_dev, status.st_ino)
-        if change.before is None or not same or evidence.read_all() != change.before:
-            raise _changed(change.path)
-        return state_of(opened, change.before)
+    now = _open_plain(place, name, change.path)
+    if not same_bytes(now, change.before):
+        raise _changed(change.path)
+    return now
 
 
-def _plain_file(path: str) -> None:
-    status = os.lstat(path)
+def _state(file: Evidence | None) -> State | None:
+    return None if file is None else state_of(os.fstat(file.fileno()), file.size, sha256_of(file))
+
+
+def _open_plain(place: int, name: str, path: str) -> Evidence:
+    """A file of an open directory. Raises Refused for what is never replaced, OSError."""
+    status = os.stat(name, dir_fd=place, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         raise Refused(f"{path}: a symbolic link; kidx replaces only the file itself: {os.path.realpath(path)}")
     if not stat.S_ISREG(status.st_mode):
         raise Refused(f"{path}: not a regular file; kidx replaces no other")
+    evidence = open_inside(place, name, path)
+    status = os.fstat(evidence.fileno())
     if status.st_nlink > 1:
         raise Refused(
             f"{path}: the file has {status.st_nlink} names (hard links), and replacing it would part them; "
             "copy it to a file of its own first"
         )
+    return evidence
 
 
 def _changed(path: str) -> Refused:

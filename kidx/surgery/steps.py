@@ -7,12 +7,14 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from kidx.errors import KidxError
+from kidx.errors import KidxError, Refused
+from kidx.evidence import from_bytes
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 from kidx.logdir.tree import Segment
 from kidx.surgery.index_interval import Interval
 from kidx.surgery.journal import new_run
-from kidx.surgery.rebuild import Rebuilt, changes_apart, changes_in_place, rebuild, targets_of
+from kidx.surgery.output import refuse_place
+from kidx.surgery.rebuild import Rebuilt, Target, changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.replace import Change, carry_out, create_apart
 from kidx.surgery.undo import plan_undo
 
@@ -55,6 +57,7 @@ def rebuild_steps(
     is passed to `on_failure`.
     """
     run = new_run()
+    sources: dict[str, str] = {}  # of each directory below `output`
     for path in paths:
         targets = targets_of(path)
         while True:
@@ -62,6 +65,8 @@ def rebuild_steps(
                 target = next(targets, None)
                 if target is None:
                     break
+                if output is not None:
+                    _refuse_output(target, output, sources)
                 interval = interval_of(target.partition.directory)
                 rebuilt = rebuild(target, interval.bytes, max_index_size, jobs)
                 if output is None:
@@ -71,6 +76,14 @@ def rebuild_steps(
                     yield from _apart(rebuilt, output)
             except KidxError as e:
                 on_failure(e)
+
+
+def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None:
+    """Raises Refused where a partition's new indexes would come among evidence, or among those of another."""
+    source = target.partition.directory
+    refuse_place(output, [source])
+    if sources.setdefault(target.below, source) != source:
+        raise Refused(f"{source}: {sources[target.below]} has the same name below {output}; not written")
 
 
 def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Step]:
@@ -83,7 +96,7 @@ def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Ste
 
 def _apart(rebuilt: Rebuilt, output: str) -> Iterator[Step]:
     for change in changes_apart(rebuilt, output):
-        write = partial(create_apart, change.path, change.after or b"")
+        write = partial(create_apart, change.path, change.after or from_bytes(b""))
         yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.said)
 
 

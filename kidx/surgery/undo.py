@@ -1,87 +1,104 @@
-"""Bringing back what kidx replaced, by the journal: exactly the old bytes, mode and time, or not at all."""
+"""Restoring what kidx replaced, by the journal: exactly the old bytes, mode and time, or not at all.
+
+A journal may be forged. It can name only index files of its own directory (kidx.surgery.journal); directories below
+the one that was named are opened without following links; journal and backups must be plain files of the directory's
+owner.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 
-from kidx.errors import CannotRead, Refused
-from kidx.evidence import list_directory, read_file
-from kidx.surgery.journal import WORKPLACE, Entry, beside, read_journal, sha256, standing_entry
-from kidx.surgery.replace import Change, carry_out, read_whole
+from kidx.errors import Refused
+from kidx.evidence import Evidence, is_directory, list_directory
+from kidx.surgery.content import sha256_of
+from kidx.surgery.journal import WORKPLACE, Entry, read_journal, standing_entry, workplace_of
+from kidx.surgery.new_file import refusing
+from kidx.surgery.replace import Change, carry_out, open_current
+from kidx.surgery.workplace import open_backup, open_directory, open_journal
 
 
 class Undo:
     """One change to take back. `change` is what restores the file, `entry` the journal's line of what is undone."""
 
-    def __init__(self, entry: Entry, change: Change) -> None:
-        self.entry, self.change = entry, change
+    def __init__(self, entry: Entry, change: Change, root: str) -> None:
+        self.entry, self.change, self._root = entry, change, root
 
     def carry_out(self, run: str) -> str | None:
         """Restore the file; the path under which the bytes that it had until now are kept. Raises Refused."""
-        return carry_out(self.change, run, undoes=self.entry.id, restore=self.entry.before)
+        return carry_out(self.change, run, undoes=self.entry.id, restore=self.entry.before, root=self._root)
 
 
 def plan_undo(path: str) -> Iterator[Undo]:
     """What `kidx undo PATH` takes back: a file's last standing change; of a directory, those of the newest run in it.
 
-    Raises Refused where kidx changed nothing there, the file is not as kidx left it, or the backup is not as it was.
+    Raises Refused where kidx changed nothing there, the file is not as kidx left it, or the backup is not as it was;
+    CannotRead for a journal that kidx cannot have written.
     """
-    if os.path.isdir(path):  # or a link to one, by which the other commands work too
+    if is_directory(path):  # or a link to one, by which the other commands work too
         yield from _plan_newest_run(path)
         return
     directory, name = os.path.dirname(path) or ".", os.path.basename(path)
-    current = read_whole(path)
-    entry = standing_entry(read_journal(directory), name, None if current is None else sha256(current))
+    current = open_current(path)
+    entry = standing_entry(_journal(directory, directory), name, _hash(current))
     if entry is None:
-        raise Refused(f"{path}: nothing to undo: the journal in {beside(path)} has no standing change of it")
+        raise Refused(f"{path}: nothing to undo: the journal in {workplace_of(path)} has no standing change of it")
     yield _take_back(path, directory, current, entry)
 
 
-def _plan_newest_run(path: str) -> Iterator[Undo]:
-    standing: list[tuple[str, bytes | None, Entry]] = []
-    for directory in _workplaces(path):
-        entries = read_journal(directory)
+def _plan_newest_run(root: str) -> Iterator[Undo]:
+    standing: list[tuple[str, Entry]] = []
+    for directory in _directories_with_workplace(root):
+        entries = _journal(directory, root)
         for name in sorted({e.file for e in entries}):
-            current = read_whole(os.path.join(directory, name))
-            entry = standing_entry(entries, name, None if current is None else sha256(current))
+            path = os.path.join(directory, name)
+            entry = standing_entry(entries, name, _hash(open_current(path, root)))
             if entry is not None:
-                standing.append((directory, current, entry))
+                standing.append((path, entry))
     if not standing:
-        raise Refused(f"{path}: nothing to undo: no journal in or below it has a change that stands")
-    newest = max(standing, key=lambda found: found[2].time)[2].run
-    for directory, current, entry in standing:
+        raise Refused(f"{root}: nothing to undo: no journal in or below it has a change that stands")
+    newest = max(standing, key=lambda found: found[1].time)[1].run
+    for path, entry in standing:
         if entry.run == newest:
-            yield _take_back(os.path.join(directory, entry.file), directory, current, entry)
+            yield _take_back(path, root, open_current(path, root), entry)
 
 
-def _workplaces(path: str) -> Iterator[str]:
-    for found in list_directory(path):
-        if found.name == WORKPLACE:
-            yield path
-        elif found.is_dir(follow_symlinks=False):
-            yield from _workplaces(os.path.join(path, found.name))
+def _directories_with_workplace(root: str) -> Iterator[str]:
+    """The directories at or below `root` that have a workplace, parents first; links are not followed."""
+    waiting = [root]
+    while waiting:
+        directory = waiting.pop()
+        below = [e.name for e in list_directory(directory) if e.is_dir(follow_symlinks=False) or e.name == WORKPLACE]
+        if WORKPLACE in below:
+            yield directory
+        waiting += [os.path.join(directory, name) for name in reversed(below) if name != WORKPLACE]
 
 
-def _take_back(path: str, directory: str, current: bytes | None, entry: Entry) -> Undo:
-    if (None if current is None else sha256(current)) != entry.after_sha256:
-        kept = f"; its bytes from before are {os.path.join(beside(path), entry.backup)}" if entry.backup else ""
+def _journal(directory: str, root: str) -> list[Entry]:
+    with refusing(directory), open_directory(directory, root) as place:
+        journal = open_journal(place, directory)
+        return [] if journal is None else read_journal(directory, journal)
+
+
+def _take_back(path: str, root: str, current: Evidence | None, entry: Entry) -> Undo:
+    if _hash(current) != entry.after_sha256:
+        kept = f"; its bytes from before are {os.path.join(workplace_of(path), entry.backup)}" if entry.backup else ""
         raise Refused(
             f"{path}: something else has written it since `kidx {entry.command}` of {entry.time}, and undo would "
             f"destroy that{kept}"
         )
-    before = _backup(directory, entry)
-    return Undo(entry, Change(path, "undo", current, before))
+    before = None
+    if entry.before is not None and entry.backup is not None:
+        directory = os.path.dirname(path) or "."
+        with refusing(path), open_directory(directory, root) as place:
+            before = open_backup(place, directory, entry.backup)
+        if sha256_of(before) != entry.before.sha256:
+            raise Refused(
+                f"{before.path}: this backup is not as it was made (its SHA-256 differs); nothing was changed"
+            )
+    return Undo(entry, Change(path, "undo", current, before), root)
 
 
-def _backup(directory: str, entry: Entry) -> bytes | None:
-    if entry.before is None or entry.backup is None:
-        return None
-    path = os.path.join(directory, WORKPLACE, os.path.basename(entry.backup))
-    try:
-        data = read_file(path)
-    except CannotRead as e:
-        raise Refused(f"the backup is not to be had: {e}; nothing was changed") from None
-    if sha256(data) != entry.before.sha256:
-        raise Refused(f"{path}: this backup is not as it was made (its SHA-256 is another); nothing was changed")
-    return data
+def _hash(content: Evidence | None) -> str | None:
+    return None if content is None else sha256_of(content)

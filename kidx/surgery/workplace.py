@@ -1,4 +1,4 @@
-"""The directory `.kidx` beside the files, where a change keeps its backup, its journal and what it makes."""
+"""The directory `.kidx` next to the files, where a change keeps its backup, its journal and the new file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
-from kidx.errors import Refused
+from kidx.errors import CannotRead, Refused
+from kidx.evidence import SMALL_FILE_BYTES, Evidence, open_inside
+from kidx.surgery.content import same_bytes
 from kidx.surgery.journal import JOURNAL, WORKPLACE, State
-from kidx.surgery.new_file import own, refusing, state_of, write_all, write_file
+from kidx.surgery.new_file import Attributes, own, refusing, state_of, write_all, write_file
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -27,38 +28,47 @@ class Bench:
         self._journal_bytes: int | None = None
         self._done = False
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Keep a backup. One that is there already with these very bytes serves; one that rotted is made anew."""
-        if self._holds(name, data):
+    def keep(self, name: str, content: Evidence) -> None:
+        """Keep a backup. One that is there already with these very bytes serves; a damaged one is made anew."""
+        if self._holds(name, content):
             return
-        self.write(name + ".part", data, state_of(os.fstat(self.place), b"", 0o600))
+        self.write(name + ".part", content, state_of(os.fstat(self.place), 0, "", 0o600))
         os.rename(name + ".part", name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
         self._made.append(name)
 
-    def _holds(self, name: str, data: bytes) -> bool:
+    def _holds(self, name: str, content: Evidence) -> bool:
         try:
-            fd = os.open(name, _READ, dir_fd=self.fd)
-        except OSError:
+            with open_inside(self.fd, name, name) as existing:
+                return same_bytes(existing, content)
+        except CannotRead:
             return False
-        try:
-            there = os.fstat(fd)
-            same = stat.S_ISREG(there.st_mode) and there.st_size == len(data)
-            return same and os.pread(fd, len(data), 0) == data
-        finally:
-            os.close(fd)
 
-    def write(self, name: str, data: bytes, like: State) -> None:
-        """Write a file, flushed, with owner and mode as told. What an earlier crash left under the name goes."""
+    def write(
+        self,
+        name: str,
+        content: Evidence,
+        like: State,
+        attributes: Attributes = (),
+        mtime_ns: int | None = None,
+    ) -> None:
+        """Write a file as write_file does. What an earlier crash left under the name is removed."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.fd)
         self._made.append(name)
-        write_file(self.fd, name, data, like)
+        write_file(self.fd, name, content, like, attributes, mtime_ns)
 
     def note(self, line: bytes) -> None:
         """Put a line into the journal, flushed together with the workplace's names."""
         fd = os.open(JOURNAL, _APPEND, 0o600, dir_fd=self.fd)
         try:
-            size = os.fstat(fd).st_size
+            status = os.fstat(fd)
+            _must_be_plain(status, os.fstat(self.place), JOURNAL)
+            size = status.st_size
+            if size + len(line) >= SMALL_FILE_BYTES:
+                raise Refused(
+                    f"{WORKPLACE}/{JOURNAL} is full ({size:,} bytes); remove {WORKPLACE} when nothing is to be "
+                    "undone any more; nothing was written"
+                )
             self._journal_bytes = size
             own(fd, os.fstat(self.place), 0o600)
             torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"  # a crash cut the line before short
@@ -134,12 +144,78 @@ def workplace(place: int, directory: str) -> Iterator[Bench]:
         bench.close()
 
 
-@contextmanager
-def locked(directory: str) -> Iterator[int]:
-    """A descriptor of the directory, locked (flock) against every other kidx that writes there."""
-    with refusing(directory):
-        place = os.open(directory, _DIRECTORY)
+def open_journal(place: int, directory: str) -> Evidence | None:
+    """The journal of an open directory, None where there is none. Raises Refused, CannotRead, OSError."""
+    return _open_kept(place, directory, JOURNAL)
+
+
+def open_backup(place: int, directory: str, name: str) -> Evidence:
+    """A backup in the workplace of an open directory. Raises Refused, OSError."""
     try:
+        backup = _open_kept(place, directory, name)
+    except CannotRead as e:
+        raise Refused(f"the backup is unavailable: {e}; nothing was changed") from None
+    if backup is None:
+        raise Refused(f"the backup is unavailable: {directory}/{WORKPLACE}/{name}: no such file; nothing was changed")
+    return backup
+
+
+def _open_kept(place: int, directory: str, name: str) -> Evidence | None:
+    """A file in the workplace that was kept by the directory's owner."""
+    path = os.path.join(directory, WORKPLACE, name)
+    try:
+        fd = os.open(WORKPLACE, _DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        if e.errno in (errno.ENOTDIR, errno.ELOOP):
+            raise Refused(f"{directory}/{WORKPLACE}: not a directory; nothing was changed") from None
+        raise
+    try:
+        owner = os.fstat(place)
+        if os.fstat(fd).st_uid != owner.st_uid:
+            raise Refused(f"{directory}/{WORKPLACE}: another user than its directory's owns it; nothing was changed")
+        try:
+            os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        kept = open_inside(fd, name, path)
+        _must_be_plain(os.fstat(kept.fileno()), owner, path)
+        return kept
+    finally:
+        os.close(fd)
+
+
+def _must_be_plain(status: os.stat_result, owner: os.stat_result, path: str) -> None:
+    """Raises Refused for a file of the workplace that kidx did not make: a hard link, or another user's."""
+    if status.st_nlink != 1:
+        raise Refused(f"{path}: it has {status.st_nlink} names (hard links), and kidx makes none; nothing was changed")
+    if status.st_uid != owner.st_uid and status.st_uid != os.geteuid():
+        raise Refused(f"{path}: another user than its directory's owns it; nothing was changed")
+
+
+@contextmanager
+def open_directory(directory: str, root: str | None = None) -> Iterator[int]:
+    """A descriptor of a directory; below `root` (default: the directory itself) no link is followed. Raises OSError."""
+    root = directory if root is None else root
+    inside = os.path.relpath(directory, root)
+    place = os.open(root, _DIRECTORY)
+    try:
+        for part in [] if inside == "." else inside.split(os.sep):
+            below = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = below
+        yield place
+    finally:
+        os.close(place)
+
+
+@contextmanager
+def locked(directory: str, root: str | None = None) -> Iterator[int]:
+    """A descriptor of the directory (see open_directory), locked (flock) against every other kidx that writes there."""
+    with ExitStack() as stack:
+        with refusing(directory):
+            place = stack.enter_context(open_directory(directory, root))
         try:
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -147,5 +223,3 @@ def locked(directory: str) -> Iterator[int]:
         except OSError as e:
             raise Refused(f"{directory}: its file system gives no lock ({e.strerror}); nothing was written") from None
         yield place
-    finally:
-        os.close(place)

@@ -27,7 +27,7 @@ class IndexEntries:
 
     def __init__(self, evidence: Evidence, index_format: IndexFormat, base_offset: int) -> None:
         self.evidence, self.format, self.base_offset = evidence, index_format, base_offset
-        self.extent: Extent = extent_of(index_format, evidence.size, evidence.read)
+        self.extent: Extent = extent_of(index_format, evidence, search=True)
         fields = [f.name for f in index_format.fields]
         if index_format.relative:
             fields.insert(fields.index("relative_offset"), "offset")

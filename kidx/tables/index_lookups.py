@@ -126,7 +126,7 @@ def _pair(index_format: IndexFormat, key: int, value: int, iso: bool) -> dict[st
     if not index_format.keyed_by_time:
         return {"offset": key, "position": value}
     if iso:
-        from kidx.text.times import iso_time
+        from kidx.text.quantities import iso_time
 
         return {"timestamp": key, "timestamp_iso": iso_time(key), "offset": value}
     return {"timestamp": key, "offset": value}

@@ -90,7 +90,7 @@ def parse_bound(text: str | None) -> Bound | None:
         return None
     import re
 
-    from kidx.text.arguments import timestamp_ms, whole_number
+    from kidx.text.quantities import timestamp_ms, whole_number
 
     field, colon, value = text.partition(":")
     if colon and re.fullmatch("[a-z_]+", field):

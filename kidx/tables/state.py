@@ -10,7 +10,7 @@ from kidx.exit_status import UNREADABLE
 from kidx.state.facts import Fact, identity, order
 from kidx.state.replay import Moment, State
 from kidx.tables.table import TEXT, TIMESTAMP, TREE, Column, Notes, Table
-from kidx.text.arguments import timestamp_ms, whole_number
+from kidx.text.quantities import timestamp_ms, whole_number
 
 _FACT_COLUMNS = (
     Column("kind", TEXT),

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kidx.errors import KidxError
+from kidx.evidence import Evidence
 from kidx.logdir.names import INDEX_OF_KIND, parse_file_name
+from kidx.surgery.content import sha256_of
 from kidx.surgery.diff import EntryChanges
 from kidx.surgery.index_file import IndexFile
-from kidx.surgery.journal import sha256
 from kidx.surgery.steps import Step
 from kidx.tables.table import BOOL, INT, TEXT, TREE, Column, Table
 
@@ -73,12 +74,12 @@ def _row(step: Step, written: bool, backup: str | None, hashed: bool) -> dict[st
     for when, data in (("before", change.before), ("after", change.after)):
         index = _index(step, data)
         row[f"entries_{when}"] = None if index is None or data is None else index.extent.entries
-        row[f"bytes_{when}"] = None if data is None else len(data)
-        row[f"sha256_{when}"] = sha256(data) if hashed and data is not None else None
+        row[f"bytes_{when}"] = None if data is None else data.size
+        row[f"sha256_{when}"] = sha256_of(data) if hashed and data is not None else None
     return row | {"backup": backup, "said": step.note or None}
 
 
-def _index(step: Step, data: bytes | None) -> IndexFile | None:
+def _index(step: Step, data: Evidence | None) -> IndexFile | None:
     """The bytes as an index; None for another kind of file, which `undo` may restore too."""
     name = parse_file_name(step.change.path)
     if name is None or name.kind not in INDEX_OF_KIND:

@@ -22,6 +22,16 @@ def escaped(c: str) -> str:
     return rf"\x{ord(c) & 0xFF:02x}" if "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode()
 
 
+def for_terminal(text: str) -> str:
+    r"""Exact output (JSON, CSV, DumpLogSegments' text) for a terminal: what no printer prints as \u001b.
+
+    In a pipe or a file such output stays exact. The escape is one that JSON has.
+    """
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{ord(c):04x}" for c in text.replace("\r\n", "\n"))
+
+
 def _escape(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     return "".join(map(escaped, error.object[error.start : error.end])), error.end

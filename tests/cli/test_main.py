@@ -103,9 +103,9 @@ def test_closed_streams_discard_what_is_said() -> None:
 
 def test_ctrl_c_ends_with_130_and_no_traceback() -> None:
     code = (
-        "import os, signal, sys\nfrom kidx.cli import main\nimport kidx.evidence\n"
+        "import os, signal, sys\nfrom kidx.cli import main\nimport kidx.evidence.local\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background ignore it
-        "kidx.evidence._read_stream = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "kidx.evidence.local._read_stream = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "main(['dump', '--kind', 'offset_index', '--base-offset', '0', '-'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, stdin=subprocess.DEVNULL, check=False)
@@ -117,7 +117,7 @@ def test_a_bug_is_no_verdict_and_shows_its_traceback_only_when_asked() -> None:
     code = (
         "import kidx.cli, kidx.evidence\n"
         "def broken(*_): raise ZeroDivisionError('made for a test')\n"
-        "kidx.evidence._read_stream = broken\n"
+        "kidx.evidence.local._read_stream = broken\n"
         "kidx.cli.main(['dump', '--kind', 'offset_index', '--base-offset', '0', '-'])"
     )
     for asked in ("", "1"):

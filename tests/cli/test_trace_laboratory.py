@@ -49,7 +49,7 @@ def test_observed_pages_are_the_predicted(on_disk: Path, source: Path) -> None:
         int.from_bytes(data[at : at + 8], "big") if times else int.from_bytes(data[at : at + 4], "big")
         for at in range(0, len(data), len(data) // 20 // 24 * 24)
     ]
-    ran = kidx("trace", copy, *targets, "--observe", "--format", "jsonl", TMPDIR=str(on_disk))
+    ran = kidx("trace", copy, *targets, "--observe", "--format", "jsonl", TMPDIR=str(on_disk.parent))
     assert ran.status == 0
     assert len(ran.rows) == 2 * len(targets)
     for row in ran.rows:

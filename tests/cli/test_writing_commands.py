@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -175,3 +178,17 @@ def test_rows_are_as_documented(partition: Path) -> None:
     for schema in ("kidx.write.v1", "kidx.entry_change.v1", "kidx.suggestion.v1", "kidx.journal.v1"):
         section = text.split(f"## {schema}\n")[1].split("\n## ")[0]
         assert sorted(found[schema]) == sorted(re.findall(r"^\| `(\w+)` \|", section, re.M)), schema
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_write_that_cannot_be_announced_is_said_on_stderr(partition: Path) -> None:
+    index = next(iter(sorted(partition.glob("*.index"))))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kidx", "truncate", "--to", "50", index],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert b": written; backup" in done.stderr and b"no space left" in done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.errors import CannotRead, ChangedWhileRead, LimitExceeded
+from kidx.errors import CannotRead, ChangedWhileRead, TooLarge
 from kidx.evidence import file_size, from_bytes, list_directory, open_evidence, read_file
 
 NOBODY = 65534
@@ -201,7 +201,7 @@ def test_bytes_read_as_a_file_does() -> None:
 def test_a_small_file_has_a_limit(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_bytes(bytes(20))
     assert read_file(str(tmp_path / "checkpoint"), limit_bytes=20) == bytes(20)
-    with pytest.raises(LimitExceeded, match="20 bytes; a file of this kind has at most 19"):
+    with pytest.raises(TooLarge, match="20 bytes; kidx reads at most 19"):
         read_file(str(tmp_path / "checkpoint"), limit_bytes=19)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kidx.evidence import Evidence, from_bytes
 from kidx.formats.batches import BATCH_HEADER, MESSAGE_V0, MESSAGE_V1
 from kidx.formats.fields import RecordFormat
 from kidx.formats.indexes import (
@@ -83,33 +84,42 @@ def slow_extent(index: IndexFormat, data: bytes) -> Extent:
 @given(
     formats,
     st.lists(st.sampled_from([b"\0", b"\1", b"\0" * 11, b"\xff" * 9, b"\0" * 40]), max_size=60).map(b"".join),
-    st.sampled_from([1, 7, 8, 34, 100, 1 << 18]),
 )
-@example(OFFSET_INDEX, b"", 8)
-@example(OFFSET_INDEX, b"\0" * 7, 8)
-@example(TIME_INDEX, b"\0" * 12 + b"\1", 1)
-@example(TRANSACTION_INDEX, b"\1" + b"\0" * 100, 7)
-def test_the_extent_is_that_of_the_definition(index: IndexFormat, data: bytes, chunk_bytes: int) -> None:
-    def read(position: int, length: int) -> bytes:
-        return data[position : position + length]
+@example(OFFSET_INDEX, b"")
+@example(OFFSET_INDEX, b"\0" * 7)
+@example(TIME_INDEX, b"\0" * 12 + b"\1")
+@example(TRANSACTION_INDEX, b"\1" + b"\0" * 100)
+def test_the_extent_is_that_of_the_definition(index: IndexFormat, data: bytes) -> None:
+    assert extent_of(index, from_bytes(data)) == slow_extent(index, data)
 
-    assert extent_of(index, len(data), read, chunk_bytes=chunk_bytes) == slow_extent(index, data)
+
+class Watched(Evidence):
+    """Bytes that note which of them are read."""
+
+    __slots__ = ("read_from",)
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("(bytes)", -1, len(data), 0, data)
+        self.read_from: list[int] = []
+
+    def read(self, position: int, length: int) -> bytes:
+        self.read_from.append(position)
+        return super().read(position, length)
 
 
 def test_only_the_zero_tail_is_read() -> None:
-    data = b"\1" * 80_000 + b"\0" * 8_000
-    read_from = []
-
-    def read(position: int, length: int) -> bytes:
-        read_from.append(position)
-        return data[position : position + length]
-
-    assert extent_of(OFFSET_INDEX, len(data), read, chunk_bytes=4096) == (10_000, 8_000, 0)
-    assert min(read_from) >= 80_000 - 4096
+    file = Watched(b"\1" * 80_000 + b"\0" * 8_000)
+    assert extent_of(OFFSET_INDEX, file) == (10_000, 8_000, 0)
+    assert min(file.read_from) >= 80_000 - (16 << 10)
 
 
-def test_a_reader_that_gives_less_ends_it() -> None:
-    assert extent_of(OFFSET_INDEX, 1 << 40, lambda position, length: b"").entries == 0
+@given(formats, st.integers(0, 30_000), st.integers(0, 200_000))
+@example(OFFSET_INDEX, 1, 10 << 20)
+@example(TIME_INDEX, 0, 10 << 20)
+def test_a_long_zero_tail_is_searched_where_asked(index: IndexFormat, entries: int, zeros: int) -> None:
+    file = Watched(b"\1" * (entries * index.size) + bytes(zeros))
+    assert extent_of(index, file, search=True) == extent_of(index, from_bytes(file.read_all()))
+    assert len(file.read_from) < 40
 
 
 @given(formats, st.binary(max_size=200), st.integers(0, 2**63 - 1 - 2**31))
@@ -133,7 +143,7 @@ def test_decoding_takes_any_buffer(buffer: type) -> None:
 def test_an_index_that_a_broker_wrote() -> None:
     path = FIXTURES / "kafka-4.3.1/clean/pages14-0/00000000000000000000.index"
     data = path.read_bytes()
-    assert extent_of(OFFSET_INDEX, len(data), lambda at, n: data[at : at + n]) == (14 * 512, 0, 0)
+    assert extent_of(OFFSET_INDEX, from_bytes(data)) == (14 * 512, 0, 0)
     arrays = decode(OFFSET_INDEX, data)
     assert arrays["offset"][-1] == 14 * 512
     assert (arrays["position"][1:] > arrays["position"][:-1]).all()

@@ -61,6 +61,15 @@ def test_extremes_of_int64() -> None:
     assert found.slots.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    "numbers", [[0, 2**32 + 5], [0, 2**32 - 3], [-(2**63), 9 - 2**63], [2**63 - 9, 2**63 - 1]], ids=str
+)
+def test_targets_around_the_ends_of_what_an_int_can_say(numbers: list[int]) -> None:
+    targets = [t for n in numbers for t in (n - 1, n, n + 1) if -(2**63) <= t < 2**63] + [-(2**63), 2**63 - 1]
+    found = ManyLookups(np.array(numbers, np.int64), 12, 682).look_up(np.array(targets, np.int64))
+    assert found.slots.tolist() == [sum(n <= t for n in numbers) - 1 for t in targets]
+
+
 @pytest.mark.parametrize("numbers", [[1, 1], [2, 1]])
 def test_numbers_out_of_order_are_refused(numbers: list[int]) -> None:
     with pytest.raises(ValueError, match="strictly rise"):

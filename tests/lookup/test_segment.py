@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from kidx.errors import LimitExceeded
 from kidx.formats.batches import Batch
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.logdir.names import INDEX_OF_KIND, LOG, OFFSET, TIME, FileName
 from kidx.logdir.tree import Partition
 from kidx.lookup.segment import SegmentReader, segment_of
+from kidx.segments.records import read_records
 from tests import damage
+from tests.building import batch, record
 from tests.support import KAFKA_SETS
 
 NEWEST = KAFKA_SETS[0]
@@ -209,3 +213,140 @@ def test_a_segment_is_its_log_and_the_files_of_its_name(plain: Path) -> None:
         LOG: f"{NAME}.log.deleted", OFFSET: f"{NAME}.index.deleted"
     }  # fmt: skip
     assert TIME in INDEX_OF_KIND
+
+
+def made(place: Path, *, indexed: bool, compressed: bool = False) -> list[tuple[int, int, int]]:
+    """A segment of offset 100 and on, with offset, timestamp and leader epoch of its records, out of order in time."""
+    log, entries, times, records = place / f"{100:020}.log", b"", b"", []
+    data, offset, largest = b"", 100, -1
+    for number, stamps in enumerate([[50, 40], [45], [30, 60, 60], [60], [55, 0], [70, 65], [70]]):
+        top, epoch = max(stamps), number // 3 - 1
+        if indexed and number in (2, 4, 5):
+            entries += OFFSET_INDEX.struct.pack(offset + len(stamps) - 101, len(data))
+        if indexed and top > largest:
+            times += TIME_INDEX.struct.pack(top, offset + stamps.index(top) - 100)
+        largest = max(largest, top)
+        made = [record(n, stamp) for n, stamp in enumerate(stamps)]
+        fields = {"base_timestamp": 0, "max_timestamp": top, "leader_epoch": epoch, "codec": 1 if compressed else 0}
+        data += batch(made, base_offset=offset, **fields)  # type: ignore[arg-type]
+        records += [(offset + n, stamp, epoch) for n, stamp in enumerate(stamps)]
+        offset += len(stamps)
+    log.write_bytes(data)
+    for suffix, index in ((".index", entries), (".timeindex", times)):
+        log.with_suffix(suffix).write_bytes(index)
+    return records
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_times_are_found_as_by_looking_at_every_record(tmp_path: Path, indexed: bool) -> None:
+    records = made(tmp_path, indexed=indexed)
+    for timestamp in range(-1, 73):
+        for start in range(99, 114):
+            wanted = [r for r in records if r[1] >= timestamp and r[0] >= start]
+            with opened(tmp_path) as reader:
+                found = reader.find_by_timestamp(timestamp, start)
+            if not wanted:
+                assert found[1:] == (None, None, None)
+                continue
+            offset, stamp, epoch = wanted[0]
+            assert found[1:] == (stamp, offset, epoch if epoch >= 0 else None), (timestamp, start)
+            assert found.bytes_walked > 0
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_offsets_are_found_as_by_looking_at_every_batch(tmp_path: Path, indexed: bool) -> None:
+    made(tmp_path, indexed=indexed)
+    every = batches(tmp_path)
+    for offset in range(98, 115):
+        wanted = next((b for b in every if b.last_offset >= offset), None)
+        with opened(tmp_path) as reader:
+            found = reader.translate_offset(offset)
+        if wanted is None:
+            assert found[3:] == (None, -1, None)
+            assert found.bytes_walked == every[-1].next_position - found.index_position
+            continue
+        assert (found.batch, found.base_offset) == (wanted, wanted.base_offset)
+        assert found.record is not None and found.record.offset == max(offset, wanted.base_offset)
+        assert found.bytes_walked == wanted.next_position - found.index_position
+
+
+def test_the_record_with_the_largest_timestamp(tmp_path: Path) -> None:
+    made(tmp_path, indexed=True)
+    for timestamp, offset, wanted in (
+        (60, 100, (60, 104, None)),
+        (60, 106, (60, 104, None)),
+        (60, 108, (None, None, None)),
+        (50, 100, (50, 100, None)),
+        (70, 100, (70, 109, 0)),
+        (70, 111, (70, 109, 0)),
+        (40, 100, (None, None, None)),
+        (71, 100, (None, None, None)),
+        (-1, 100, (None, None, None)),
+    ):
+        with opened(tmp_path) as reader:
+            assert reader.find_timestamp_from(timestamp, offset)[1:] == wanted, (timestamp, offset)
+    (tmp_path / f"{100:020}.log").write_bytes(batch([record(0, 0)], base_offset=100, base_timestamp=0))
+    (tmp_path / f"{100:020}.index").write_bytes(b"")
+    with opened(tmp_path) as reader:
+        assert reader.find_timestamp_from(0, 100)[1:] == (0, 100, 0)
+
+
+def test_the_largest_timestamp_is_that_of_the_first_batch_that_has_it(tmp_path: Path) -> None:
+    made(tmp_path, indexed=False)
+    with opened(tmp_path) as reader:
+        assert reader.largest_timestamp(active=False) == (-1, 100)
+        assert reader.largest_timestamp(active=True) == (70, 110)
+        assert reader.end_offset() == 112
+    (tmp_path / f"{100:020}.timeindex").write_bytes(TIME_INDEX.struct.pack(70, 9))
+    with opened(tmp_path) as reader:
+        assert reader.largest_timestamp(active=True) == (70, 109)
+    (tmp_path / f"{100:020}.log").write_bytes(b"")
+    with opened(tmp_path) as reader:
+        assert reader.end_offset() == 100
+
+
+@pytest.mark.parametrize("start", [None, 0, 100, 103, 111, 112])
+def test_every_record_from_an_offset_on(tmp_path: Path, start: int | None) -> None:
+    records = made(tmp_path, indexed=True)
+    with opened(tmp_path) as reader:
+        found = [(r.offset, r.timestamp) for r in reader.records(start)]
+        assert reader.troubles == []
+    assert found == [(offset, stamp) for offset, stamp, _ in records if start is None or offset >= start]
+
+
+def test_every_batch_as_an_array_and_what_ends_the_log(tmp_path: Path) -> None:
+    made(tmp_path, indexed=True)
+    every = batches(tmp_path)
+    with opened(tmp_path) as reader:
+        assert reader.batches()["position"].tolist() == [b.position for b in every]
+        assert reader.troubles == []
+    log = tmp_path / f"{100:020}.log"
+    damage.shrink(log, 1)
+    with opened(tmp_path) as reader:
+        assert reader.batches()["base_offset"].tolist() == [b.base_offset for b in every[:-1]]
+        assert [t.partition(" at byte ")[2].partition(":")[0] for t in reader.troubles] == [str(every[-1].position)]
+    log.write_bytes(b"")
+    with opened(tmp_path) as reader:
+        assert reader.batches().tolist() == []
+
+
+def test_what_is_too_large_to_inflate_ends_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path, indexed=True, compressed=True)
+    with opened(tmp_path) as reader:
+        assert len(list(reader.records())) == 12
+        monkeypatch.setitem(read_records.__kwdefaults__, "limit_bytes", 1)
+        with pytest.raises(LimitExceeded, match="the batch at byte 0 cannot be decoded whole"):
+            list(reader.records())
+
+
+def test_positions_at_the_ends_of_a_log(tmp_path: Path) -> None:
+    made(tmp_path, indexed=True)
+    size = (tmp_path / f"{100:020}.log").stat().st_size
+    index = tmp_path / f"{100:020}.index"
+    for position, troubles in ((0, 0), (size, 0), (size + 1, 1)):
+        index.write_bytes(OFFSET_INDEX.struct.pack(1, position))
+        with opened(tmp_path) as reader:
+            found = reader.translate_offset(103)
+            assert (found.index_slot, found.index_position) == (0, min(position, size))
+            assert len(reader.troubles) == troubles
+            assert (found.batch is None) == (position > 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from math import ceil
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +15,7 @@ from kidx.lookup.many_lookups import NO_SLOT, pages_in_order, probed_slots
 from kidx.lookup.search import Recorder, standard_search, warm_search
 from kidx.lookup.simulation import simulate
 from kidx.lookup.workload import Reader, Workload, parse_workload
-from kidx.pages.cache import page_cache
+from kidx.pages.cache import PageCache, page_cache
 from kidx.pages.geometry import pages_touched
 
 
@@ -127,3 +130,85 @@ def test_workloads_that_ask_nothing() -> None:
         simulate(TAIL, page_cache("lru", 5), None, away=frozenset({0}))
     with pytest.raises(UsageError, match="holds no entry"):
         simulate(TAIL, page_cache("lru", 5), 7)
+
+
+def one_by_one(
+    workload: Workload, cache: PageCache, warm_bytes: int | None, page_bytes: int, away: frozenset[int]
+) -> list[tuple[float, int, int, int, int, int]]:
+    """simulate() written down plainly: one event after another, each page by itself."""
+    width, per_entry = workload.entry_bytes, workload.log_pages
+
+    def index_page(partition: int, slot: int) -> tuple[str, int, int]:
+        return "index", partition, slot * width // page_bytes
+
+    def phase(number: int) -> float:
+        return number * 0.6180339887498949 % 1.0
+
+    written = -(-workload.start * width // page_bytes)
+    for page in range(max(0, written - cache.capacity), written):  # type: ignore[attr-defined]
+        cache.replay([("index", p, page) for p in range(workload.partitions)])  # type: ignore[misc]
+    for page in range((workload.start - 1) * per_entry, workload.start * per_entry) if workload.start else ():
+        cache.replay([("log", p, page) for p in range(workload.partitions)])  # type: ignore[misc]
+
+    events = []
+    sources = [(-1, workload.append, 1), *((i, r.rate, r.members) for i, r in enumerate(workload.readers))]
+    for who, rate, members in sources:
+        for member in range(workload.partitions * members) if rate and who not in away else ():
+            for number in count():
+                if number + phase(member) >= workload.seconds * rate:
+                    break
+                events.append(((number + phase(member)) / rate, who, member % workload.partitions, number))
+
+    done = []
+    for seconds, who, partition, number in sorted(events):
+        appended = max(0, ceil(seconds * workload.append - phase(partition)))
+        entries = workload.start + (number + 1 if who < 0 else appended)
+        pages: list[tuple[str, int, int]] = []
+        if who < 0:
+            slot, wanted = entries - 1, per_entry
+            pages.append(index_page(partition, slot))
+        else:
+            reader = workload.readers[who]
+            step = max(1, reader.read_pages // max(1, per_entry))
+            slot = max(0, entries - 1 - reader.lag + number * step % (reader.lag + 1))
+            wanted = max(0, min(reader.read_pages, (entries - slot) * per_entry))
+            recorder = Recorder(lambda s: s * 2)
+            if not entries:
+                pass
+            elif warm_bytes is None:
+                standard_search(recorder, entries, slot * 2 + 1)
+            else:
+                warm_search(recorder, entries, warm_bytes // width, slot * 2 + 1)
+            for probed, _ in recorder.probes:
+                for page in dict.fromkeys((probed * width // page_bytes, (probed * width + width - 1) // page_bytes)):
+                    if not pages or pages[-1] != ("index", partition, page):
+                        pages.append(("index", partition, page))
+        pages += [("log", partition, slot * per_entry + n) for n in range(wanted)]
+        missed = [pages[at][0] for at in cache.replay(pages)]  # type: ignore[arg-type]
+        if who >= 0 and entries:
+            done.append((seconds, who, partition, entries, missed.count("index"), missed.count("log")))
+    return done
+
+
+WORKLOADS = {
+    "tail": Workload(3, 5, 4.0, 3.0, 1, 8, (Reader("follower", 2, 2.5), Reader("consumer", 1, 4.0, 2))),
+    "from nothing": Workload(2, 0, 5.0, 2.0, 2, 12, (Reader("a", 1, 3.0),)),
+    "no appends": Workload(2, 40, 3.0, 0.0, 1, 12, (Reader("a", 1, 3.0, 30, 3), Reader("b", 1, 3.0))),
+    "behind": Workload(2, 90, 6.0, 4.0, 3, 12, (Reader("a", 3, 2.0, 60, 7), Reader("b", 1, 1.0, 5, 0))),
+    "no log": Workload(2, 20, 4.0, 4.0, 0, 8, (Reader("a", 1, 2.0, 10, 4),)),
+    "one entry": Workload(1, 1, 4.0, 1.0, 4, 8, (Reader("a", 1, 2.0, 0, 2),)),
+}
+
+
+@pytest.mark.parametrize("warm_bytes", [None, 24, 200])
+@pytest.mark.parametrize("capacity", [3, 12, 400])
+@pytest.mark.parametrize(("workload", "away"), [
+    *((w, frozenset[int]()) for w in WORKLOADS.values()), (WORKLOADS["behind"], frozenset({0})),
+], ids=[*WORKLOADS, "a reader away"])  # fmt: skip
+def test_events_cost_what_they_do_one_by_one(
+    workload: Workload, away: frozenset[int], capacity: int, warm_bytes: int | None
+) -> None:
+    simulated = simulate(workload, page_cache("lru", capacity), warm_bytes, page_bytes=64, away=away)
+    expected = one_by_one(workload, page_cache("lru", capacity), warm_bytes, 64, away)
+    assert list(zip(*(column.tolist() for column in simulated), strict=True)) == expected
+    assert len(expected) >= 8

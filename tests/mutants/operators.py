@@ -1,7 +1,7 @@
 """One-clause changes to Python source: comparisons, operators, clauses, constants, conditions and statements.
 
 Every change replaces one piece of the text, so that a mutant's diff is one line of the code as it was written.
-Annotations, texts and the arguments of `raise` are left alone: no test should hold them.
+Annotations, texts (a rule's among them) and the arguments of `raise` are left alone: no test should hold them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ OPPOSITES = {"min": "max", "any": "all", "minimum": "maximum"}
 OPPOSITES |= {value: key for key, value in OPPOSITES.items()}
 SIDES = {"left": "right", "right": "left"}
 TEXTS = (ast.JoinedStr, ast.Assert)
+TEXTS_OF = {"Rule"}
 UNREAD_FIELDS = {"annotation", "returns", "exc", "cause", "msg"}
 UNREAD_KEYWORDS = {"strict"}
 
@@ -89,6 +90,8 @@ def _compiles(data: bytes) -> bool:
 def _walk(source: _Source, node: ast.AST, where: str) -> Iterator[tuple[str, tuple[int, int, str]]]:
     if isinstance(node, TEXTS) or (isinstance(node, ast.keyword) and node.arg in UNREAD_KEYWORDS):
         return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TEXTS_OF:
+        return
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -145,6 +148,8 @@ def _changes(source: _Source, node: ast.AST) -> Iterator[tuple[int, int, str]]:
             yield end - len(name), end, OPPOSITES[name]
         case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
             yield *source.span(value), "None"
+        case ast.AugAssign(value=value) if _is_text(value):
+            pass
         case ast.Expr(value=ast.Call() | ast.Yield() | ast.YieldFrom()) | ast.AugAssign() | ast.Raise():
             yield *source.span(node), "pass"
         case ast.Continue():
@@ -156,8 +161,8 @@ def _between(source: _Source, left: ast.AST, right: ast.AST, old: str, new: str)
     return start, end, source.text(start, end).replace(old, new, 1)
 
 
-def _is_text(node: ast.BinOp) -> bool:
-    """A string put together: its words are no rule."""
+def _is_text(node: ast.expr) -> bool:
+    """A string, or one put together: its words are no rule."""
     return any(
         isinstance(n, ast.JoinedStr) or (isinstance(n, ast.Constant) and isinstance(n.value, str | bytes))
         for n in ast.walk(node)

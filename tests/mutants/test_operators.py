@@ -14,6 +14,9 @@ CASES = {
     "x: int | None = min(a, -1)": ["x: int | None = max(a, -1)", "x: int | None = min(a, -2)"],
     "raise E(f'{a + 1}')": ["pass"],
     "s = 'a' + b": [],
+    "s += f'{a + 1}'": [],
+    "n += a": ["pass"],
+    "R = Rule(code='A', story=B + C, severity=max(1, 2))": [],
 }
 
 

@@ -43,7 +43,7 @@ def test_residency_counts_what_was_read_and_reads_nothing(on_disk: Path) -> None
 
 
 def test_observed_are_the_pages_that_were_read(on_disk: Path) -> None:
-    with open_evidence(str(on_disk)) as evidence, private_copy(evidence, str(on_disk.parent)) as specimen:
+    with open_evidence(str(on_disk)) as evidence, private_copy(evidence, str(on_disk.parents[1])) as specimen:
         for wanted in ([0], [12], [2, 3, 11], list(range(13))):
             seen = specimen.observe(lambda read, wanted=wanted: [read(page * 4096 + 9, 4) for page in wanted])
             assert (seen.pages, seen.faults, seen.why) == (wanted, len(wanted), None)
@@ -54,7 +54,7 @@ def test_a_copy_leaves_the_original_in_memory_and_the_original_is_evicted_only_b
     with open_evidence(str(on_disk)) as evidence:
         evidence.read_all()
         before = residency_of(evidence).resident
-        with private_copy(evidence, str(on_disk.parent)) as specimen:
+        with private_copy(evidence, str(on_disk.parents[1])) as specimen:
             specimen.observe(lambda read: read(0, 1))
         assert residency_of(evidence).resident == before == list(range(13))
         with original(evidence) as specimen:
@@ -90,5 +90,14 @@ def test_memory_file_systems_are_named() -> None:
         open_evidence(str(INDEX)) as evidence,
         pytest.raises(CannotObserve, match="tmpfs keeps all pages"),
         private_copy(evidence, str(shm)),
+    ):
+        pass
+
+
+def test_no_copy_is_put_among_evidence(on_disk: Path) -> None:
+    with (
+        open_evidence(str(on_disk)) as evidence,
+        pytest.raises(CannotObserve, match="puts no copy among them"),
+        private_copy(evidence, str(on_disk.parent)),
     ):
         pass

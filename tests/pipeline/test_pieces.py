@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kidx.errors import UsageError
+from kidx.evidence import from_bytes
 from kidx.formats.indexes import INDEX_FORMATS, OFFSET_INDEX, decode, extent_of
 from kidx.logdir.tree import Partition
 from kidx.pipeline.filters import Conditions, conditions_from, take
@@ -33,7 +34,7 @@ def test_index_rows_are_the_entries(index_format: Any) -> None:
     expected = 0
     for path in sorted((SET / "clean").rglob(f"*{index_format.suffix}")):
         data = path.read_bytes()
-        count = extent_of(index_format, len(data), lambda p, n, d=data: d[p : p + n]).entries
+        count = extent_of(index_format, from_bytes(data)).entries
         entries = decode(index_format, data[: count * index_format.size], int(path.name[:20]))
         mine = [row for row in rows if row["file"] == str(path)]
         assert [r["slot"] for r in mine] == list(range(count))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kidx.report.formats.render import FORMATS, render
 from kidx.tables.table import BOOL, BYTES, TEXT, TIMESTAMP, TREE, Column, Table
-from kidx.text.times import iso_time
+from kidx.text.quantities import iso_time
 
 COLUMNS = (
     Column("slot"),

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from kidx.evidence import Evidence, from_bytes
+from kidx.surgery.replace import Change, open_current
+
 INDEX = "00000000000000000000.index"
 _HOLD_LOCK = """
 import fcntl, sys
@@ -51,6 +54,21 @@ def running_broker(log_dir: Path) -> Iterator[None]:
         holder.stdin.close()
         holder.wait(10)
         holder.stdout.close()
+
+
+def a_change(path: object, before: bytes | None, after: bytes | None) -> Change:
+    """A change of a file from these bytes to those; None is no file."""
+    return Change(str(path), "append", *(None if data is None else from_bytes(data) for data in (before, after)))
+
+
+def bytes_of(content: Evidence | None) -> bytes | None:
+    """The bytes of what a change begins with or ends in."""
+    return None if content is None else content.read_all()
+
+
+def current(path: object) -> bytes | None:
+    """A file's bytes as surgery finds them, None where there is none."""
+    return bytes_of(open_current(str(path)))
 
 
 def listing(directory: Path) -> dict[str, bytes]:

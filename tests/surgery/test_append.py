@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kidx.errors import CannotRead, Refused, UsageError
+from kidx.evidence import Evidence, from_bytes
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from kidx.surgery.append import parse_entry, plan_append
 from kidx.surgery.index_file import IndexFile, load_index
 from kidx.surgery.read_entries import entries_from_lines
 from tests.damage import append_garbage, swap_entries, zero_tail
 from tests.support import KAFKA_SETS, answers
+from tests.surgery.support import bytes_of
 
 WRITES = [row for fixture_set in KAFKA_SETS for row in answers(fixture_set, "writes.tsv")]
 APPENDS = [row for row in WRITES if row["operation"] in ("append", "tappend")]
@@ -23,7 +25,13 @@ APPENDS = [row for row in WRITES if row["operation"] in ("append", "tappend")]
 
 def new_index(kind: str, base: int = 0, data: bytes | None = None) -> IndexFile:
     name = f"{base:020d}{'.index' if kind == 'append' else '.timeindex' if kind == 'tappend' else '.txnindex'}"
-    return IndexFile(name, {"append": OFFSET_INDEX, "tappend": TIME_INDEX}.get(kind) or load_format(name), base, data)
+    return IndexFile(
+        name, {"append": OFFSET_INDEX, "tappend": TIME_INDEX}.get(kind) or load_format(name), base, data_of(data)
+    )
+
+
+def data_of(data: bytes | None) -> Evidence | None:
+    return None if data is None else from_bytes(data)
 
 
 def load_format(name: str):
@@ -38,7 +46,7 @@ def packed(kind: str, *entries: tuple[int, ...]) -> bytes:
 
 
 def appended(index: IndexFile, *texts: str, **options) -> bytes | None:
-    return plan_append(index, [parse_entry(index, text) for text in texts], **options).after
+    return bytes_of(plan_append(index, [parse_entry(index, text) for text in texts], **options).after)
 
 
 def test_recorded_answers_of_kafkas_classes() -> None:
@@ -67,7 +75,17 @@ def test_recorded_answers_of_kafkas_classes() -> None:
         ("tappend", [f"{2**63}:5"], "does not fit 64 bits"),
         ("tappend", ["1:1", "2:2", "3:3"], "its last slot is kept for the roll"),
         ("txn", ["7:1:5:6", "8:2:5:6"], "last offset 5 is not after the one before, 5 (wrong order)"),
-        ("txn", [f"{2**63}:1:5:6"], "does not fit 64 bits"),
+        ("tappend", ["7:-1"], "offset -1 is -1 from the base offset 0"),
+        *(
+            ("txn", [entry], "a number does not fit 64 bits (overflow)")
+            for entry in (
+                f"{2**63}:1:5:6",
+                f"{-(2**63) - 1}:1:5:6",
+                f"7:{2**63}:5:6",
+                f"7:1:{2**63}:6",
+                f"7:1:5:{2**63}",
+            )
+        ),
     ],
 )
 def test_refusals(kind: str, entries: list[str], words: str) -> None:
@@ -85,6 +103,25 @@ def test_the_largest_numbers_that_fit() -> None:
     assert appended(whole[1], f"{2**63 - 1}:{2**31 - 1}", max_index_size=24) == packed(
         "tappend", (2**63 - 1, 2**31 - 1)
     )
+
+
+def test_the_numbers_of_a_transaction_may_be_any_int64() -> None:
+    least, most = -(2**63), 2**63 - 1
+    for entry in ((least, least, most, least), (most, most, 0, most), (0, 0, 100, 0)):
+        text = ":".join(map(str, entry))
+        assert appended(new_index("txn"), text) == packed("txn", (0, *entry))
+    assert appended(new_index("txn", base=100), "7:1:100:6") == packed("txn", (0, 7, 1, 100, 6))
+    with pytest.raises(Refused, match="last offset 99 is before the base offset 100"):
+        appended(new_index("txn", base=100), "7:1:99:6")
+
+
+def test_every_entry_of_a_stream_is_held_against_the_one_before() -> None:
+    with pytest.raises(Refused, match="last offset 5 is not after the one before, 6"):
+        appended(new_index("txn"), "7:1:6:6", "7:1:5:6")
+    with pytest.raises(Refused, match=r"entry 2:15: offset 2 is not after the last one, 3"):
+        appended(new_index("append"), "1:10", "3:20", "2:15")
+    with pytest.raises(Refused, match="offset 4 is before the last one, 5"):
+        appended(new_index("tappend", data=packed("tappend", (5, 5)) + bytes(36)), "6:4")
 
 
 def test_equal_timestamp_is_ignored_and_an_empty_index_begins_at_minus_one() -> None:
@@ -200,7 +237,7 @@ def test_time_index_against_its_rules_one_by_one(entries: list[tuple[int, int]],
             kept.append((timestamp, offset))
     index = new_index("tappend")
     if allowed:
-        assert plan_append(index, entries, max_index_size=size).after == packed("tappend", *kept)
+        assert bytes_of(plan_append(index, entries, max_index_size=size).after) == packed("tappend", *kept)
     else:
         with pytest.raises(Refused):
             plan_append(index, entries, max_index_size=size)

@@ -11,14 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from kidx.evidence import from_bytes
 from kidx.surgery.journal import new_run
-from kidx.surgery.replace import Change, carry_out, create_apart, read_whole
+from kidx.surgery.replace import carry_out, create_apart
 from kidx.surgery.undo import plan_undo
-from tests.surgery.support import INDEX, Killed, intercept
+from tests.surgery.support import INDEX, Killed, a_change, current, intercept
 
 OLD, NEW = b"\0\0\0\1\0\0\0\7" * 40, b"\0\0\0\2\0\0\0\x08" * 4000
 CASES = {"replaced": (OLD, NEW), "created": (None, NEW), "removed": (OLD, None)}
-_CHANGE = "from kidx.surgery.replace import *; carry_out(Change({path!r}, 'append', {before!r}, {after!r}), 'run')"
+_CHANGE = """
+from kidx.surgery.replace import carry_out
+from tests.surgery.support import a_change
+carry_out(a_change({path!r}, {before!r}, {after!r}), 'run')
+"""
 _SYSTEM_CALLS = (
     "flock,openat,mkdir,mkdirat,write,fsync,fchown,fchmod,utimensat,setxattr,rename,renameat,renameat2,unlink,unlinkat,"
     "rmdir,ftruncate"
@@ -27,15 +32,15 @@ _SYSTEM_CALLS = (
 
 def check_whole(path: Path, before: bytes | None, after: bytes | None) -> None:
     """The file is the old or the new one, no other is beside it, and change and undo work on from there."""
-    found = read_whole(str(path))
+    found = current(path)
     assert found in (before, after)
     assert {f.name for f in path.parent.iterdir()} <= {path.name, ".kidx"}
     if found == before:
-        carry_out(Change(str(path), "append", before, after), new_run())
-    assert read_whole(str(path)) == after
+        carry_out(a_change(path, before, after), new_run())
+    assert current(path) == after
     (undo,) = plan_undo(str(path))
     undo.carry_out(new_run())
-    assert read_whole(str(path)) == before
+    assert current(path) == before
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -50,7 +55,7 @@ def test_killed_at_every_call(tmp_path: Path, case: str, when: str) -> None:
         with pytest.MonkeyPatch.context() as patch:
             intercept(patch, killer(number, when))
             try:
-                carry_out(Change(str(path), "append", before, after), new_run())
+                carry_out(a_change(path, before, after), new_run())
             except Killed:
                 survived = False
             else:
@@ -83,13 +88,13 @@ def test_a_file_of_its_own_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             intercept(patch, killer(number, "halfway"))
             try:
-                create_apart(str(path), NEW)
+                create_apart(str(path), from_bytes(NEW))
             except Killed:
                 pass
             else:
                 break
         assert not path.exists() or path.read_bytes() == NEW
-        create_apart(str(path), NEW)
+        create_apart(str(path), from_bytes(NEW))
         assert [f.name for f in path.parent.iterdir()] == [INDEX]
     assert 3 < number < 199
 
@@ -104,7 +109,7 @@ def test_flushed_before_the_rename_and_the_directory_after(tmp_path: Path, monke
         return function(*args, **kwargs)
 
     intercept(monkeypatch, record)
-    carry_out(Change(str(path), "append", OLD, NEW), new_run())
+    carry_out(a_change(path, OLD, NEW), new_run())
     last_rename = len(calls) - calls[::-1].index("rename") - 1
     for kind, written in enumerate(i for i, name in enumerate(calls) if name == "write"):
         assert "fsync" in calls[written:last_rename], kind

@@ -7,6 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kidx.evidence import from_bytes
 from kidx.formats.indexes import OFFSET_INDEX
 from kidx.surgery.diff import ADD, REMOVE, EntryChanges
 from kidx.surgery.index_file import IndexFile
@@ -16,7 +17,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 3)), max_size=8)
 
 def index(entries: list[tuple[int, int]]) -> IndexFile:
     return IndexFile(
-        "t-0/00000000000000000000.index", OFFSET_INDEX, 0, b"".join(struct.pack(">ii", *e) for e in entries)
+        "t-0/00000000000000000000.index", OFFSET_INDEX, 0, from_bytes(b"".join(struct.pack(">ii", *e) for e in entries))
     )
 
 

@@ -24,9 +24,10 @@ from kidx.surgery.batch_facts import BatchFacts, chain_from, next_entries
 from kidx.surgery.rebuild import changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
-from tests.building import message
+from tests.building import batch, message, record
 from tests.damage import append_garbage, fix_crc, flip_byte, set_header, shrink
 from tests.support import KAFKA_SETS, answer_files
+from tests.surgery.support import bytes_of
 
 KINDS = {".index": OFFSET, ".timeindex": TIME, ".txnindex": TRANSACTION}
 RECOVERED = [
@@ -160,6 +161,20 @@ def test_an_offset_that_does_not_fit_the_base_offset(segment: Path) -> None:
     assert rebuilt_of(segment).recovered.valid_bytes == batch.position
 
 
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_last_offset_that_fits_the_base_offset(tmp_path: Path, over: int) -> None:
+    log = tmp_path / f"{100:020d}.log"
+    first = batch([record(0)], base_offset=100, last_offset_delta=2**31 - 2)
+    second = batch([record(0)], base_offset=100 + 2**31 - 1 + over)
+    log.write_bytes(first + second)
+    found = rebuilt_of(log, 0)
+    assert found.recovered.valid_bytes == len(first) + (0 if over else len(second))
+    if over:
+        assert f"the batch's last offset, {100 + 2**31}, does not fit the base offset 100" in found.said
+    log.write_bytes(batch([record(0)], base_offset=99) + second)
+    assert rebuilt_of(log).recovered.valid_bytes == 0
+
+
 def test_an_offset_that_goes_back(segment: Path) -> None:
     whole = rebuilt_of(segment)
     batch = next(b for b in batches_of(segment) if b.position == int.from_bytes(whole.new[OFFSET][20:24], "big"))
@@ -198,10 +213,10 @@ def test_a_time_index_that_ends_with_the_last_offset_entry(tmp_path: Path) -> No
     log = partition / PLAIN.name
     shutil.copyfile(PLAIN, log)
     indexed = [position for _, position in OFFSET_INDEX.struct.iter_unpack(rebuilt_of(log).new[OFFSET])]
-    for batch in batches_of(log):
-        if batch.position > indexed[-2]:
-            set_header(log, batch.position, max_timestamp=1)
-            fix_crc(log, batch.position)
+    for one in batches_of(log):
+        if one.position > indexed[-2]:
+            set_header(log, one.position, max_timestamp=1)
+            fix_crc(log, one.position)
     (target,) = targets_of(str(log))
     recovered = rebuild(target, 512).recovered
     entries = len(recovered.time_index) // 12
@@ -284,7 +299,10 @@ def test_without_its_producer_snapshot_the_segments_before_are_read(tmp_path: Pa
         shrink(last, last.stat().st_size - 4)
     found = [rebuild(t, 512) for t in targets_of(str(partition))]
     assert [r.new for r in found] == expected
-    assert "open transactions were found by reading" in found[-1].said
+    base = found[-1].target.segment.base_offset
+    sound = [] if damage == "all gone" else [int(f.stem) for f in snapshots if f != last and int(f.stem) <= base]
+    read = len([b for b in bases if max(sound, default=0) <= b < base])
+    assert f"open transactions were found by reading {read} earlier segment{'s' * (read > 1)}" in found[-1].said
 
 
 def test_targets(tmp_path: Path) -> None:
@@ -302,7 +320,7 @@ def test_targets(tmp_path: Path) -> None:
 
 def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     result = rebuilt_of(segment)
-    apart = {c.path: c.after for c in changes_apart(result, str(tmp_path / "out"))}
+    apart = {c.path: bytes_of(c.after) for c in changes_apart(result, str(tmp_path / "out"))}
     stem = str(tmp_path / "out" / "plain-0" / segment.stem)
     assert apart == {stem + ".index": result.new[OFFSET], stem + ".timeindex": result.new[TIME]}
     os.truncate(segment, 0)
@@ -310,6 +328,6 @@ def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     emptied = rebuilt_of(segment)
     assert emptied.new == {OFFSET: b"", TIME: b"", TRANSACTION: b""}
     assert {c.path for c in changes_apart(emptied, str(tmp_path / "out"))} == set(apart)
-    in_place = {c.path: c.before for c in changes_in_place(result)}
+    in_place = {c.path: bytes_of(c.before) for c in changes_in_place(result)}
     assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
     assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()

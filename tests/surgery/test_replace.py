@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import resource
 import subprocess
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from kidx.errors import CannotRead, KidxError, Refused
-from kidx.surgery.journal import new_run, read_journal, sha256
-from kidx.surgery.replace import Change, carry_out, create_apart, read_whole
-from tests.surgery.support import INDEX, intercept, listing, running_broker
+from kidx.evidence import from_bytes, open_evidence
+from kidx.surgery.journal import Entry, new_run, read_journal
+from kidx.surgery.replace import carry_out, create_apart
+from tests.surgery.support import INDEX, a_change, current, intercept, listing, running_broker
 
 OLD, NEW = b"\0\0\0\1\0\0\0\7", b"\0\0\0\1\0\0\0\7\0\0\0\2\0\0\0\x08"
 AS_ROOT = os.geteuid() == 0
@@ -30,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def replace(path: Path, before: bytes | None = OLD, after: bytes | None = NEW) -> str | None:
-    return carry_out(Change(str(path), "append", before, after), new_run())
+    return carry_out(a_change(path, before, after), new_run())
 
 
 def refused(path: Path, *words: str, before: bytes | None = OLD, error: type[KidxError] = Refused) -> None:
@@ -46,14 +48,19 @@ def refused(path: Path, *words: str, before: bytes | None = OLD, error: type[Kid
     assert sorted(path.parent.iterdir()) == names
 
 
+def journal_of(path: Path) -> list[Entry]:
+    with open_evidence(str(path.parent / ".kidx/journal.jsonl")) as journal:
+        return read_journal(str(path.parent), journal)
+
+
 def test_backup_and_journal(path: Path) -> None:
     backup = replace(path)
     assert path.read_bytes() == NEW
     assert backup is not None and Path(backup).read_bytes() == OLD
-    (entry,) = read_journal(str(path.parent))
+    (entry,) = journal_of(path)
     assert (entry.command, entry.file, entry.undoes) == ("append", INDEX, None)
-    assert entry.before is not None and entry.before.sha256 == sha256(OLD)
-    assert (entry.after_sha256, entry.after_size) == (sha256(NEW), len(NEW))
+    assert entry.before is not None and entry.before.sha256 == hashlib.sha256(OLD).hexdigest()
+    assert (entry.after_sha256, entry.after_size) == (hashlib.sha256(NEW).hexdigest(), len(NEW))
     assert sorted(f.name for f in path.parent.iterdir()) == [".kidx", INDEX]
 
 
@@ -87,7 +94,7 @@ def test_a_new_file_is_like_its_log(path: Path) -> None:
     log.touch(mode=0o600)
     os.chown(log, 1234, 2345)
     new = path.with_suffix(".timeindex")
-    carry_out(Change(str(new), "rebuild", None, NEW), new_run(), like=str(log))
+    carry_out(a_change(new, None, NEW), new_run(), like=str(log))
     assert (new.stat().st_uid, new.stat().st_gid, new.stat().st_mode & 0o777) == (1234, 2345, 0o600)
 
 
@@ -101,11 +108,13 @@ def test_another_users_file_is_refused(path: Path) -> None:
         above.chmod(0o777)
     program = f"""
 import hashlib, json, os
-from kidx.surgery.replace import *
+from kidx.errors import Refused
+from kidx.surgery.replace import carry_out
+from tests.surgery.support import a_change
 import kidx.surgery.broker
 os.setgid(4321); os.setuid(4321)
 try:
-    carry_out(Change({str(path)!r}, "append", {OLD!r}, {NEW!r}), "run")
+    carry_out(a_change({str(path)!r}, {OLD!r}, {NEW!r}), "run")
 except Refused as e:
     print(e)
 """
@@ -174,7 +183,7 @@ def test_running_broker_through_a_linked_directory(path: Path, tmp_path: Path) -
 
 def test_nothing_is_written_below_a_running_brokers_log_dir(path: Path) -> None:
     with running_broker(path.parents[1]), pytest.raises(Refused, match="a broker runs"):
-        create_apart(str(path.parents[1] / "fixed" / "plain-0" / INDEX), NEW)
+        create_apart(str(path.parents[1] / "fixed" / "plain-0" / INDEX), from_bytes(NEW))
     assert not (path.parents[1] / "fixed").exists()
 
 
@@ -272,9 +281,11 @@ def test_a_journal_that_cannot_take_a_whole_line_keeps_the_lines_before(
 
 def test_file_size_limit(path: Path) -> None:
     program = f"""
-from kidx.surgery.replace import *
+from kidx.errors import Refused
+from kidx.surgery.replace import carry_out
+from tests.surgery.support import a_change
 try:
-    carry_out(Change({str(path)!r}, "append", {OLD!r}, bytes(100_000)), "run")
+    carry_out(a_change({str(path)!r}, {OLD!r}, bytes(100_000)), "run")
 except Refused as e:
     print(e)
 """
@@ -333,10 +344,10 @@ def test_directory_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_file_apart_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "out" / "plain-0" / INDEX
-    create_apart(str(path), NEW)
-    create_apart(str(path), NEW)  # these very bytes: nothing to do
+    create_apart(str(path), from_bytes(NEW))
+    create_apart(str(path), from_bytes(NEW))  # these very bytes: nothing to do
     with pytest.raises(Refused, match="another file already"):
-        create_apart(str(path), OLD)
+        create_apart(str(path), from_bytes(OLD))
     assert listing(tmp_path) == {f"out/plain-0/{INDEX}": NEW}
 
 
@@ -346,7 +357,7 @@ def test_any_call_for_a_file_apart_may_fail(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             intercept(patch, failing_from(failing, errno.ENOSPC))
             try:
-                create_apart(str(path), NEW)
+                create_apart(str(path), from_bytes(NEW))
                 break
             except Refused as refusal:
                 assert "no space left on the device" in str(refusal)
@@ -366,7 +377,7 @@ def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_reading_what_cannot_be_read(tmp_path: Path) -> None:
-    assert read_whole(str(tmp_path / INDEX)) is None
+    assert current(tmp_path / INDEX) is None
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises((Refused, CannotRead)):
-        read_whole(str(tmp_path / "loop"))
+        current(tmp_path / "loop")

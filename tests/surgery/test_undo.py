@@ -12,15 +12,15 @@ import pytest
 from kidx.errors import CannotRead, Refused
 from kidx.surgery import journal
 from kidx.surgery.journal import new_run
-from kidx.surgery.replace import Change, carry_out, read_whole
+from kidx.surgery.replace import carry_out
 from kidx.surgery.undo import plan_undo
-from tests.surgery.support import INDEX
+from tests.surgery.support import INDEX, a_change, current
 
 VERSIONS = [None, b"one", b"two two", b"one", b""]
 
 
 def change(path: Path, before: bytes | None, after: bytes | None, run: str = "") -> None:
-    carry_out(Change(str(path), "append", before, after), run or new_run())
+    carry_out(a_change(path, before, after), run or new_run())
 
 
 def undo(path: Path) -> list[str]:
@@ -36,7 +36,7 @@ def test_back_through_all_versions(tmp_path: Path) -> None:
         change(path, before, after)
     for expected in reversed(VERSIONS[:-1]):
         undo(path)
-        assert read_whole(str(path)) == expected
+        assert current(path) == expected
     with pytest.raises(Refused, match="nothing to undo"):
         undo(path)
 
@@ -85,7 +85,7 @@ def test_backup_that_is_not_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="not as it was made"):
         undo(path)
     backup.unlink()
-    with pytest.raises(Refused, match="backup is not to be had"):
+    with pytest.raises(Refused, match="backup is unavailable"):
         undo(path)
     assert path.read_bytes() == b"two"
 
@@ -100,7 +100,7 @@ def test_journal_with_a_torn_line_and_one_that_is_no_journal(tmp_path: Path) -> 
     undo(path)
     assert path.read_bytes() == b"one"
     journal.write_bytes(b'{"schema":"something.else"}\n')
-    with pytest.raises(CannotRead, match="none of kidx's journal"):
+    with pytest.raises(CannotRead, match="not of kidx's journal"):
         undo(path)
 
 

@@ -15,7 +15,7 @@ from kidx.checks.rule import Check, Found
 from kidx.checks.subjects.indexes import Entries, IndexFacts, IndexFile, shared_buffer
 from kidx.errors import CannotRead, ChangedWhileRead
 from kidx.evidence import Evidence
-from kidx.findings import Finding, FindingLimiter, limited
+from kidx.findings import NOT_HELD, Finding, FindingLimiter, limited
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, extent_of
 from kidx.logdir.names import INDEX_OF_KIND, OFFSET
 from kidx.logdir.tree import DataFile
@@ -24,7 +24,6 @@ Bools = npt.NDArray[np.bool_]
 
 _CHUNK_ENTRIES = 1 << 15
 _OVERLAP = 64  # entries seen again with the next chunk, so that an order broken across the border has its neighbours
-_TAIL_READ_BYTES = 1 << 14
 
 
 def check_index_file(
@@ -57,7 +56,7 @@ def check_lone_index(file: DataFile, facts: IndexFacts, options: Options, done: 
     index = check_index_file(file, facts, options, done)
     if index is not None:
         report_index_file(index, done)
-        done.skip(file.path, "no log next to it, so its entries were not checked against one")
+        done.skip(file.path, f"no log next to it, so its entries were {NOT_HELD} one")
 
 
 def report_index_file(index: IndexFile, done: CheckResult) -> None:
@@ -70,7 +69,7 @@ def index_extent(evidence: Evidence, index_format: IndexFormat) -> Extent:
     if index_format is TRANSACTION_INDEX:
         entries, torn = divmod(evidence.size, index_format.size)
         return Extent(entries, 0, torn)
-    return extent_of(index_format, evidence.size, evidence.read, chunk_bytes=_TAIL_READ_BYTES)
+    return extent_of(index_format, evidence)
 
 
 def entry_findings(evidence: Evidence, index: IndexFile) -> Iterator[Found]:

@@ -11,7 +11,7 @@ from kidx.checks.rule import BATCH, LOG
 from kidx.checks.subjects.indexes import OffsetEntries, TimeEntries
 from kidx.checks.subjects.logs import Gap, LogBreak, LogFacts, LogRange, LogResult, RangeBorder
 from kidx.evidence import Evidence
-from kidx.execution import run_beside
+from kidx.execution import run_parallel
 from kidx.findings import limited
 from kidx.segments.resume import parts, resume
 from kidx.segments.scan import spare_page_cache
@@ -67,7 +67,7 @@ def _ranges(
     if jobs > 1 and log.size >= _WORTH_FORKING_BYTES and offsets is not None:
         pieces = parts(log, offsets.positions, jobs)
         spare_page_cache(log)
-        found = run_beside(check, pieces, jobs) if len(pieces) > 1 else {}
+        found = run_parallel(check, pieces, jobs) if len(pieces) > 1 else {}
         for piece in pieces[:-1]:  # the last one is looked at below, as a log of one piece is
             part = found.get(piece)
             if part is None or part.ending != END or part.position != piece[1]:

@@ -17,14 +17,14 @@ from kidx.checks.engine.partition_context import PartitionContext
 from kidx.checks.engine.producer_history import ProducerHistory
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.segment import check_segment
-from kidx.checks.engine.small_files import SMALL_FILE_BYTES, SMALL_KINDS, SmallFiles
+from kidx.checks.engine.small_files import SMALL_KINDS, SmallFiles
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.checks.subjects.logs import LogFacts
 from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing, LogStart
 from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import list_directory, must_exist, read_file
-from kidx.findings import NOTE, limited
+from kidx.findings import NOT_HELD, NOTE, limited
 from kidx.formats.checkpoints import parse_offset_checkpoint
 from kidx.logdir.log_dir import LOG_STARTS
 from kidx.logdir.names import (
@@ -134,7 +134,7 @@ class _PartitionCheck:
         if file.kind in SMALL_KINDS:
             self.small_files.check(file)
             if file.kind in (PRODUCER_SNAPSHOT, "leader_epochs"):
-                self.done.skip(file.path, "asked for alone, so it was not held against the log; name its directory")
+                self.done.skip(file.path, f"asked for alone, so it was {NOT_HELD} the log; name its directory")
         elif file.kind in _MARKS:
             self.done.skip(file.path, "it is a mark; nothing is in it to check")
         elif file.name.base_offset is None:
@@ -193,7 +193,7 @@ class _PartitionCheck:
 
     def _cleaner_knows(self, name: PartitionName) -> bool:
         try:
-            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"), SMALL_FILE_BYTES)
+            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"))
         except KidxError:
             return False
         return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])

@@ -24,7 +24,6 @@ from kidx.logdir.tree import DataFile
 T = TypeVar("T")
 TEXT_KINDS = ("leader_epochs", "offset_checkpoint", "partition_metadata", "quorum_state", "meta_properties")
 SMALL_KINDS = (*TEXT_KINDS, PRODUCER_SNAPSHOT)
-SMALL_FILE_BYTES = 64 << 20
 
 
 class SmallFiles:
@@ -41,7 +40,7 @@ class SmallFiles:
     def check(self, file: DataFile) -> None:
         """Check a file by itself, and keep what it says."""
         try:
-            data = read_file(file.path, SMALL_FILE_BYTES)
+            data = read_file(file.path)
         except KidxError as e:
             cannot_read(file, e, self.options, self.done)
             return

@@ -92,7 +92,7 @@ def epoch_mismatch(batches: Batches) -> Bools | None:
     if not batches.facts.epochs or batches.one_epoch == -1:
         return None
     known, starts = (np.array(numbers, np.int64) for numbers in batches.facts.epochs)
-    if batches.one_epoch is not None and batches.contiguous:
+    if batches.contiguous:
         ends = starts.searchsorted(batches.column("base_offset")[[0, -1]], "right") - 1
         if ends[0] == ends[1] and (ends[0] < 0 or int(known[ends[0]]) == batches.one_epoch):
             return None

@@ -168,13 +168,12 @@ def offset_order(entries: Entries) -> Bools | None:
 @check(Entries, OFFSET_ORDER, finding=offset_order_finding, stage=BOUNDS)
 def base_offset_again(entries: Entries) -> Bools | None:
     """Rows of a time index that name the base offset, bool, shape (n,): timestamps rise, so only the first one can."""
-    own = 1 if entries.first == 0 else 0  # the first entry of the file, which may
-    if entries.format is not TIME_INDEX or len(entries) <= own:
+    if entries.format is not TIME_INDEX or len(entries) < 2:
         return None
-    if entries.in_order and entries.relative_offset(own) > 0:
+    if entries.in_order and entries.relative_offset(1) > 0:
         return None
     at_base: Bools = entries.offsets == 0
-    at_base[:own] = False
+    at_base[0] = False  # the file's first entry; that of a later chunk is in the one before, too
     return at_base
 
 

@@ -131,7 +131,7 @@ def trailing_garbage(place: LogBreak) -> list[Finding] | None:
 @check(LogBreak, LOG_ZERO_TAIL)
 def log_zero_tail(place: LogBreak) -> list[Finding] | None:
     """Zeros at the end."""
-    if not place.at_end or place.kind != PREALLOCATED or _stops_start(place):
+    if place.kind != PREALLOCATED or _stops_start(place):
         return None
     severity, why = place.facts.zero_tail()
     return _at_end(LOG_ZERO_TAIL, place, f"zeros: {why}", severity)

@@ -37,7 +37,7 @@ def damage_finding(batches: Batches, found: tuple[int, Damage]) -> Finding:
 @check(Batches, RECORD_DAMAGE, finding=damage_finding, distrust=BATCH)
 def not_inflated(batches: Batches) -> list[tuple[int, Damage]] | None:
     """Compressed messages before v2 that cannot be inflated; with --deep, damaged_records finds them."""
-    return None if batches.facts.deep else batches.not_inflated
+    return None if batches.facts.deep else batches.not_inflated or None
 
 
 @check(Batches, RECORD_DAMAGE, distrust=BATCH)

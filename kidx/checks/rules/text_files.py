@@ -42,8 +42,7 @@ def malformed(file: TextFile) -> Iterator[Finding]:
     if kind in ("leader_epochs", "offset_checkpoint"):
         _, problems = (parse_leader_epochs if kind == "leader_epochs" else parse_offset_checkpoint)(data)
         for problem in problems:
-            where = f"line {problem.line}: " if problem.line else ""
-            yield TEXT_FILE_MALFORMED.finding(path, where + problem.why, found=problem.line)
+            yield TEXT_FILE_MALFORMED.finding(path, f"line {problem.line}: {problem.why}", found=problem.line)
         return
     try:
         if kind == "partition_metadata":

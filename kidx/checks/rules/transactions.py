@@ -85,15 +85,13 @@ OUTSIDE_TRANSACTION = Rule(
 
 
 @check(SegmentTransactions, ABORTED_TRANSACTION_MISSING)
-def aborted_transaction_missing(segment: SegmentTransactions) -> Iterator[Finding] | None:
+def aborted_transaction_missing(segment: SegmentTransactions) -> Iterator[Finding]:
     """ABORT markers of transactions with batches that the index does not list.
 
     A compacted log has lost batches, so its markers need no entry.
     """
-    return None if segment.compacted or not segment.aborted else _not_listed(segment)
-
-
-def _not_listed(segment: SegmentTransactions) -> Iterator[Finding]:
+    if segment.compacted:
+        return
     listed = {fields[3] for _, fields in segment.entries}
     for there in segment.aborted:
         if there.last_offset not in listed and there.written:
@@ -106,16 +104,12 @@ def _not_listed(segment: SegmentTransactions) -> Iterator[Finding]:
 
 
 @check(SegmentTransactions, ABORTED_TRANSACTION_WRONG)
-def aborted_transaction_wrong(segment: SegmentTransactions) -> Iterator[Finding] | None:
+def aborted_transaction_wrong(segment: SegmentTransactions) -> Iterator[Finding]:
     """Entries without their marker, or with other offsets than the log's.
 
     Where a transaction began does not show in a compacted log. An entry needs its marker all the same, and says that it
     begins there only if the log has lost all of its batches.
     """
-    return _wrong_entries(segment) if segment.entries else None
-
-
-def _wrong_entries(segment: SegmentTransactions) -> Iterator[Finding]:
     by_marker = {a.last_offset: a for a in segment.aborted}
     compacted = segment.compacted
     for slot, (_, producer, first, last, stable) in segment.entries:
@@ -130,9 +124,10 @@ def _wrong_entries(segment: SegmentTransactions) -> Iterator[Finding]:
             )
         else:
             continue
+        assert segment.index_path is not None
         yield entry_finding(
             ABORTED_TRANSACTION_WRONG,
-            segment.index_path or segment.log_path,
+            segment.index_path,
             TRANSACTION_INDEX,
             slot,
             f" {wrong}",

@@ -12,7 +12,7 @@ from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
 from kidx.cli.values import ANY_MS, OFFSET, Number
 from kidx.errors import UsageError
-from kidx.text.arguments import whole_number
+from kidx.text.quantities import whole_number
 
 
 @click.command(

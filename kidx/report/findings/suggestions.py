@@ -9,6 +9,7 @@ from typing import IO, Any
 from kidx.findings import Rule
 from kidx.report.formats.render import render
 from kidx.tables.table import INT, TEXT, Column, Table
+from kidx.text.escaping import plain
 from kidx.text.quantities import counted, size_text
 
 FORMATS = ("text", "jsonl")
@@ -60,7 +61,7 @@ def _screen(suggestions: Sequence[Row], rules: Mapping[str, Rule], out: IO[str])
 
 def _named(suggestion: Row, rules: Mapping[str, Rule]) -> str:
     times = f" ({counted(suggestion['findings'], 'time')})" if suggestion["findings"] > 1 else ""
-    return f"{suggestion['rule']} {rules[suggestion['rule']].name}  {suggestion['file']}{times}"
+    return f"{suggestion['rule']} {rules[suggestion['rule']].name}  {plain(suggestion['file'])}{times}"
 
 
 def _alternative(suggestion: Row) -> str:

@@ -10,7 +10,8 @@ from kidx.report.formats.array_tables import FORMATS as ARRAY_FORMATS
 from kidx.report.formats.array_tables import render_arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 from kidx.text.escaping import plain
-from kidx.text.times import iso_time
+from kidx.text.output import exact_output
+from kidx.text.quantities import iso_time
 
 FORMATS = ("text", "table", "json", "jsonl", "csv")
 _ANY_WIDTH = 1 << 16
@@ -25,6 +26,8 @@ def render(table: Table, form: str, out: IO[str] | None = None, *, iso: bool = F
     if isinstance(table, ArrayTable) and form in ARRAY_FORMATS:
         render_arrays(table, form, out)
         return
+    if form not in ("text", "table"):
+        out = exact_output(out)
     {"text": _text, "table": _rich, "json": _json, "jsonl": _jsonl, "csv": csv_table}[form](table, out)
 
 
@@ -85,7 +88,7 @@ def csv_table(table: Table, out: IO[str], header: bool = True) -> None:
 
     from kidx.text.json_text import json_text
 
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(exact_output(out), lineterminator="\n")
     if header:
         writer.writerow([*table.constants, *(c.name for c in table.columns)])
     kinds = [c.kind for c in table.columns]

@@ -7,8 +7,7 @@ from typing import IO, Any
 
 from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
-from kidx.text.quantities import counted
-from kidx.text.times import iso_time
+from kidx.text.quantities import counted, iso_time
 
 Row = Mapping[str, Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kidx.errors import CannotRead, UsageError
-from kidx.logdir.names import parse_file_name
+from kidx.errors import UsageError
 from kidx.report.screens.pictures import html_page, picture_of
+from kidx.surgery.output import write_picture
 from kidx.tables.table import Table
 
 
@@ -20,17 +20,7 @@ def draw(table: Table, svg: str | None, html: str | None) -> Table:
             raise UsageError(
                 "--svg draws page maps (look-ups, workloads, --grow) and --simulate's faults; use --html here"
             )
-        _write(svg, drawing.svg())
+        write_picture(svg, drawing.svg())
     if html:
-        _write(html, html_page("kidx trace", table, rows))
+        write_picture(html, html_page("kidx trace", table, rows))
     return Table(table.schema, table.columns, rows, table.summary, notes=table.notes)
-
-
-def _write(path: str, text: str) -> None:
-    if parse_file_name(path) is not None:
-        raise UsageError(f"{path}: named like one of Kafka's own files; kidx draws into none of those")
-    try:
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(text)
-    except OSError as e:
-        raise CannotRead(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None

@@ -9,8 +9,7 @@ from typing import IO, Any
 from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
-from kidx.text.quantities import counted, size_text
-from kidx.text.times import iso_time
+from kidx.text.quantities import counted, iso_time, size_text
 
 Row = Mapping[str, Any]
 _HEADINGS = ("segment", "index", "entries", "used", "allocated", "last offset", "B/entry", "pages")

@@ -10,7 +10,7 @@ from typing import IO, Any
 from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
-from kidx.text.times import iso_time
+from kidx.text.quantities import iso_time
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import IO, Any
 
+from kidx.text.escaping import plain
 from kidx.text.quantities import counted
 
 _SHOWN = 40  # changed entries of a file
@@ -30,7 +31,7 @@ def write_outcome(row: Mapping[str, Any], *, unchanged: bool, out: IO[str] | Non
         text += f"; backup {row['backup']}"
     if row["said"]:
         text += f"; {row['said']}"
-    out.write(f"{row['file']}: {text}\n")
+    out.write(plain(f"{row['file']}: {text}") + "\n")
 
 
 def write_diff(changes: Iterable[tuple[str, int, Mapping[str, int]]], count: int, out: IO[str] | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.execution import run_beside
+from kidx.execution import run_parallel
 from kidx.findings import Finding
 from kidx.rocketmq.engine.log_windows import WINDOW_BYTES, LogWindows, Times, WindowResult
 from kidx.rocketmq.engine.walk import Walk
@@ -79,7 +79,7 @@ class _FileScan:
         facts, scan, units = self._facts, self._scan, self._units
         windows = LogWindows(self._evidence, self._file, units, check_crcs=check_crcs)
         parts = windows.cut(units.at, *units.within(facts.base, facts.base + facts.size))
-        results = run_beside(windows.check_units, parts, jobs)
+        results = run_parallel(windows.check_units, parts, jobs)
         for part in parts:
             yield from results[part].findings
             self._take(slice(*part), results[part])

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kidx.checks.engine import log_range
 from kidx.findings import ERROR, NOTE, WARNING
 from kidx.formats.batches import Batch
 from tests import damage
 from tests.building import batch, record
 from tests.checks.conftest import check, placed
 from tests.checks.test_log_damage import batches
+from tests.checks.test_windows import OneByOne
 
 Copy = Callable[[str], Path]
 NAME = f"{0:020d}"
@@ -209,3 +211,116 @@ def test_bytes_of_no_batch_between_batches(copy: Copy) -> None:
         damage.overwrite(log, victim.position + 8, length)
         (found,) = check(log).findings
         assert placed(found) == of("KX303", victim, None, victim.size)
+
+
+def test_a_timestamp_more_than_a_day_from_now(tmp_path: Path) -> None:
+    first, second = two(base_timestamp=4_102_444_800_000)
+    third = batch([record(0)], base_offset=4, base_timestamp=4_202_444_800_000)
+    log = partition_of(tmp_path, first, second, third)
+    (found,) = check(log).findings
+    header = len(first), len(first) + 43  # up to its largest timestamp
+    assert placed(found) == ("KX311", None, *header, None, 4_102_444_800_000)
+    assert found.file == str(log)
+
+
+HEADERS: dict[str, tuple[dict[str, object], str | None]] = {
+    "a transaction": ({"attributes": 0x10, "producer": (0, 0, 0)}, None),
+    "a transaction without a producer": (
+        {"attributes": 0x10}, "2 records, codec 0, transactional of producer -1, which cannot be"
+    ),
+    "a marker of two records": (
+        {"attributes": 0x30, "producer": (7, 0, -1)},
+        "2 records, codec 0, transactional and control of producer 7, which cannot be",
+    ),
+    "a marker of one offset": ({"attributes": 0x30, "producer": (7, 0, -1), "records": 1}, None),
+    "a marker of two offsets": (
+        {"attributes": 0x30, "producer": (7, 0, -1), "records": 1, "last_offset_delta": 1},
+        "1 records, codec 0, transactional and control of producer 7, which cannot be",
+    ),
+    "a marker outside a transaction": (
+        {"attributes": 0x20, "producer": (0, 0, -1), "records": 1},
+        "1 records, codec 0, control of producer 0, which cannot be",
+    ),
+    "KRaft's own control records": ({"attributes": 0x20}, None),
+    "a count of 1 and no offsets": (
+        {"last_offset_delta": -1, "records": 1}, "last offset delta -1, 1 records, codec 0, which cannot be"
+    ),
+    "codec 4": ({"attributes": 4}, None),
+    "codec 5": ({"attributes": 5}, "2 records, codec 5, which cannot be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "said"), HEADERS.values(), ids=HEADERS)
+def test_a_header_that_contradicts_itself(tmp_path: Path, fields: dict[str, object], said: str | None) -> None:
+    fields = dict(fields)
+    records = [record(n) for n in range(int(fields.pop("records", 2)))]  # type: ignore[call-overload]
+    log = partition_of(tmp_path, batch(records, **fields))  # type: ignore[arg-type]
+    found = [f for f in check(log).findings if f.rule == "KX307"]
+    assert [placed(f) for f in found] == ([("KX307", None, 0, log.stat().st_size, None, None)] if said else [])
+    assert said is None or found[0].message.endswith(said)
+
+
+def test_a_base_offset_below_0(tmp_path: Path) -> None:
+    """It is outside the CRC."""
+    log = partition_of(tmp_path, batch([record(0)], base_offset=-1))
+    assert [f.rule for f in check(log).findings] == ["KX307"]
+
+
+EPOCHS: dict[str, tuple[list[int], str, list[tuple[int, str, object, object]]]] = {
+    "the same": ([3, 3, 3], "", []),
+    "rising": ([3, 4, 4], "", []),
+    "falling": ([3, 2, 2], "", [(1, "KX404", ">= 3", 2)]),
+    "falling to 0": ([3, 0, 0], "", [(1, "KX404", ">= 3", 0)]),
+    "falling after one that has none": ([3, -1, 2], "", [(2, "KX404", ">= 3", 2)]),
+    "falling twice": ([3, 2, 1], "", [(1, "KX404", ">= 3", 2), (2, "KX404", ">= 2", 1)]),
+    "as in the file": ([3, 3, 4], "3 0\n4 2\n", []),
+    "one more than in the file": ([3, 3, 4], "3 0\n", [(2, "KX405", 3, 4)]),
+    "one less than in the file": ([3, 3, 3], "3 0\n4 2\n", [(2, "KX405", 4, 3)]),
+    "all other than in the file": ([3, 3, 3], "4 0\n", [(n, "KX405", 4, 3) for n in range(3)]),
+    "before the file's first line": ([3, 3, 4], "4 2\n", []),
+    "before the file's first line, and wrong after it": ([3, 3, 3], "4 2\n", [(2, "KX405", 4, 3)]),
+    "begins an offset too late in the file": ([3, 4, 4], "3 0\n4 2\n", [(1, "KX405", 3, 4)]),
+    "of the first of two lines": ([3, 3, 3], "3 0\n4 3\n", []),
+    "epoch 0 against none": ([-1, -1, -1], "3 0\n", []),
+}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(("epochs", "lines", "wanted"), EPOCHS.values(), ids=EPOCHS)
+def test_leader_epochs(
+    tmp_path: Path,
+    epochs: list[int],
+    lines: str,
+    wanted: list[tuple[int, str, object, object]],
+    apart: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In one window, and in a window a batch."""
+    if apart:
+        monkeypatch.setattr(log_range, "scan", OneByOne)
+    made = [batch([record(0)], base_offset=n, leader_epoch=epoch) for n, epoch in enumerate(epochs)]
+    log = partition_of(tmp_path, *made)
+    if lines:
+        (tmp_path / "leader-epoch-checkpoint").write_text(f"0\n{lines.count(chr(10))}\n{lines}")
+    size = len(made[0])
+    assert [placed(f) for f in check(tmp_path).findings if f.file == str(log)] == [
+        (code, None, n * size, (n + 1) * size, expected, found) for n, code, expected, found in wanted
+    ]
+
+
+def test_an_epoch_that_a_leader_began_since_is_no_finding_of_a_live_directory(tmp_path: Path) -> None:
+    partition_of(tmp_path, *(batch([record(0)], base_offset=n, leader_epoch=4 + n) for n in range(2)))
+    lines = tmp_path / "leader-epoch-checkpoint"
+    for text, live, wanted in (
+        ("4 0\n", True, 0), ("4 0\n", False, 1), ("4 0\n6 1\n", True, 1), ("3 0\n5 1\n", True, 1), ("3 0\n", True, 0)
+    ):  # fmt: skip
+        lines.write_text(f"0\n{text.count(chr(10))}\n{text}")
+        assert len([f for f in check(tmp_path, live=live).findings if f.rule == "KX405"]) == wanted, (text, live)
+
+
+def test_a_batch_without_its_crc_has_no_epoch(tmp_path: Path) -> None:
+    damaged = bytearray(batch([record(0)], base_offset=1, leader_epoch=9))
+    damaged[-1] ^= 1
+    first, last = (batch([record(0)], base_offset=n, leader_epoch=3) for n in (0, 2))
+    log = partition_of(tmp_path, first, bytes(damaged), last)
+    assert [f.rule for f in check(log).findings] == ["KX301"]

@@ -1,0 +1,159 @@
+"""Names: what a directory holds and what kind of thing a path is. No file is opened here.
+
+A failure of the system is never taken for a missing file: the CannotRead that says so belongs to the path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from typing import Protocol
+
+from kidx.evidence.file import cannot_read
+
+STDIN_NAMES = ("-", "/dev/stdin")
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+
+
+class Entry(Protocol):
+    """What a listing says of one name: os.DirEntry, or a remote store's answer."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
+
+
+class _LocalEntry:
+    """os.DirEntry, whose failures are CannotRead with the entry's path."""
+
+    __slots__ = ("_entry", "name", "path")
+
+    def __init__(self, entry: os.DirEntry[str]) -> None:
+        self._entry, self.name, self.path = entry, entry.name, entry.path
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it is a directory."""
+        try:
+            return self._entry.is_dir(follow_symlinks=follow_symlinks)
+        except OSError as e:
+            if e.errno in _ABSENT:
+                return False
+            raise cannot_read(self.path, e) from None
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it is a regular file."""
+        try:
+            return self._entry.is_file(follow_symlinks=follow_symlinks)
+        except OSError as e:
+            if e.errno in _ABSENT:
+                return False
+            raise cannot_read(self.path, e) from None
+
+    def is_symlink(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self._entry.is_symlink()
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Its size and times."""
+        try:
+            return self._entry.stat(follow_symlinks=follow_symlinks)
+        except OSError as e:
+            raise cannot_read(self.path, e) from None
+
+
+def list_directory(path: str) -> Sequence[Entry]:
+    """A directory's entries by name; none of them is opened. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.evidence.remote import list_remote
+
+        return list_remote(path)
+    try:
+        with os.scandir(path) as entries:
+            return sorted(map(_LocalEntry, entries), key=lambda entry: entry.name)
+    except (OSError, ValueError) as e:
+        raise cannot_read(path, e) from None
+
+
+def file_size(path: str) -> int:
+    """A file's size in bytes, without opening it. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.evidence.remote import remote_status
+
+        status = remote_status(path)
+        if status is None:
+            raise cannot_read(path, OSError(errno.ENOENT, ""))
+        return status[1]
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError) as e:
+        raise cannot_read(path, e) from None
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path names a file elsewhere: s3://bucket/key, hdfs://host/path (see kidx.evidence.remote)."""
+    scheme, there, _ = path.partition("://")
+    return bool(there) and scheme.isascii() and scheme[:1].isalpha() and all(c.isalnum() or c in "+.-" for c in scheme)
+
+
+def must_exist(path: str) -> None:
+    """Raises CannotRead where there is nothing of that name, to be asked before a name is called wrong."""
+    if path not in STDIN_NAMES and not exists(path):
+        raise cannot_read(path, OSError(errno.ENOENT, ""))
+
+
+def exists(path: str) -> bool:
+    """Whether there is anything of that name, including dangling symbolic links. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.evidence.remote import remote_status
+
+        return remote_status(path) is not None
+    return _mode(path, follow=False) is not None
+
+
+def is_directory(path: str) -> bool:
+    """Whether it is a directory, or a link to one. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.evidence.remote import remote_status
+
+        status = remote_status(path)
+        return status is not None and status[0] == "directory"
+    mode = _mode(path, follow=True)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+def is_file(path: str) -> bool:
+    """Whether it is a regular file, or a link to one. Raises CannotRead."""
+    if is_uri(path):
+        from kidx.evidence.remote import remote_status
+
+        status = remote_status(path)
+        return status is not None and status[0] == "file"
+    mode = _mode(path, follow=True)
+    return mode is not None and stat.S_ISREG(mode)
+
+
+def absolute(path: str) -> str:
+    """A path that does not depend on the working directory; a URI is one already."""
+    return path.rstrip("/") if is_uri(path) else os.path.abspath(path)
+
+
+def _mode(path: str, *, follow: bool) -> int | None:
+    """The mode of what stands at a path, None where there is nothing. Raises CannotRead where that is unknown."""
+    try:
+        return os.stat(path, follow_symlinks=follow).st_mode
+    except ValueError:  # no file can have such a name
+        return None
+    except OSError as e:
+        if e.errno in _ABSENT:
+            return None
+        raise cannot_read(path, e) from None

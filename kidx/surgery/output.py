@@ -1,0 +1,63 @@
+"""Where output may go: never through links, onto or into evidence."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+
+from kidx.errors import CannotRead, Refused, UsageError
+from kidx.evidence import is_uri
+from kidx.logdir.names import parse_file_name
+from kidx.logdir.tree import holds_evidence
+from kidx.surgery.new_file import write_all
+
+_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be written anew
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def write_picture(path: str, text: str) -> None:
+    """Write a picture or a page to a file that is new, empty, or a picture or page already.
+
+    Raises UsageError for a link, a special file, any other file, and a place among Kafka's files; CannotRead where
+    the system declines.
+    """
+    if parse_file_name(path) is not None:
+        raise UsageError(f"{path}: named like one of Kafka's own files; kidx draws into none of those")
+    if os.path.islink(path):
+        raise UsageError(f"{path}: a symbolic link; name the file itself")
+    directory = os.path.dirname(path) or "."
+    if os.path.isdir(directory) and holds_evidence(directory):
+        raise UsageError(f"{path}: Kafka's files are in that directory, and kidx draws nothing there; name another")
+    try:
+        fd = os.open(path, _OPEN, 0o666)
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                raise UsageError(f"{path}: not a plain file of one name; kidx draws into no other")
+            if status.st_size and not os.pread(fd, 64, 0).lower().startswith(_OWN_BEGINNINGS):
+                raise UsageError(f"{path}: there is a file already, and it is no picture; name another")
+            os.ftruncate(fd, 0)
+            write_all(fd, text.encode("utf-8", "backslashreplace"))
+        finally:
+            os.close(fd)
+    except OSError as e:
+        raise CannotRead(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
+
+
+def refuse_place(output: str, sources: Iterable[str]) -> None:
+    """Raises Refused where an output directory is a source, or lies above or below one, or has Kafka's files in it."""
+    if is_uri(output):
+        return
+    place = os.path.realpath(output)
+    for source in sources:
+        if is_uri(source):
+            continue
+        origin = os.path.realpath(source)
+        if os.path.commonpath((place, origin)) in (place, origin):
+            raise Refused(f"{output}: it is, contains or lies in what is read ({source}); name another")
+    nearest = place
+    while not os.path.isdir(nearest):
+        nearest = os.path.dirname(nearest)
+    if holds_evidence(nearest):
+        raise Refused(f"{output}: Kafka's files are there, and kidx writes none among them; name another directory")
