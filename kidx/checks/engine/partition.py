@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cached_property
+from functools import cached_property, partial
 
 from kidx.checks.engine.discovery import findings_about
 from kidx.checks.engine.history import check_history
@@ -124,6 +124,8 @@ class _PartitionCheck:
             self._producers,
             compacted=self.compacted,
             live=self.options.live,
+            partition=self.partition,
+            log_dirs=self.context.log_dirs,
         )
         self.done.findings += limited(findings_about(Listing(self.partition, self.options.live, self.context.witness)))
         self.done.findings += limited(findings_about(self._log_start()))
@@ -209,7 +211,8 @@ class _PartitionCheck:
         return LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
 
     def _between_segments(self) -> None:
-        segments = CheckedSegments(self.segments, self.compacted, self._producers.breaks)
+        setting = partial(self.context.log_dirs.setting_of, self.partition)
+        segments = CheckedSegments(self.segments, self.compacted, self._producers.breaks, setting)
         self.done.findings += limited(findings_about(segments))
 
 

@@ -6,14 +6,15 @@ A log dir is listed when it is first asked, and its partitions one by one, by na
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import absolute, exists
+from kidx.formats.schemas.topics import TRANSACTION
 from kidx.logdir.cluster import Cluster, ClusterMetadata
 from kidx.logdir.log_dir import (
     META_PROPERTIES,
@@ -24,10 +25,26 @@ from kidx.logdir.log_dir import (
     partition_identity,
     sibling_log_dirs,
 )
+from kidx.logdir.names import LOG
 from kidx.logdir.tree import Partition
 from kidx.state.metadata import read_cluster_metadata
+from kidx.state.replay import Moment, state_at
 
+_TRANSACTION_STATE = "__transaction_state"
+_GRACE_MS = 3_600_000
+_MOST_STATE_BYTES = 64 << 20
 _MOST_ASKED = 1000  # partitions of a log dir that are listed for one question
+
+
+class CoordinatedTransaction(NamedTuple):
+    """What __transaction_state says of a producer.
+
+    `overdue`: by the coordinator's clock its transaction should have ended more than an hour before the newest change
+    of any transaction there.
+    """
+
+    transactional_id: str
+    overdue: bool
 
 
 class Witness:
@@ -73,6 +90,7 @@ class LogDirs:
         self._witnesses: dict[str, Witness | None] = {}
         self._metadata: dict[str, ClusterMetadata] = {}
         self._clusters: dict[str, Cluster] = {}
+        self._transactions: dict[str, dict[int, CoordinatedTransaction]] = {}
 
     def witness_of(self, partition: Partition) -> Witness | None:
         """The log dir of a partition; None where the directory above does not look like one."""
@@ -97,11 +115,56 @@ class LogDirs:
             self._clusters[key] = Cluster([log_dir, *near], self._replay)
         return self._clusters[key]
 
+    def setting_of(self, partition: Partition, name: str) -> str | None:
+        """A value of a topic's configuration by the cluster's metadata; None where nothing at hand says so."""
+        witness = self.witness_of(partition)
+        if witness is None or partition.name is None:
+            return None
+        node_id = witness.log_dir.identity.node_id
+        setting = self.cluster_of(witness.log_dir).setting(partition.name.topic, name, node_id)
+        return None if setting is None else setting.value
+
+    def coordinated(self, partition: Partition, producer_id: int) -> CoordinatedTransaction | None:
+        """What the transaction state in the partition's log dir, or in those next to it, says of a producer."""
+        witness = self.witness_of(partition)
+        if witness is None:
+            return None
+        key = absolute(witness.log_dir.directory)
+        if key not in self._transactions:
+            self._transactions[key] = known = {}
+            for log_dir in (witness.log_dir, *sibling_log_dirs(witness.log_dir)):
+                for state in log_dir.partitions:
+                    if state.name is not None and state.name.topic == _TRANSACTION_STATE:
+                        known.update(_transactions_in(state))
+        return self._transactions[key].get(producer_id)
+
     def _replay(self, partition: Partition) -> ClusterMetadata:
         key = absolute(partition.directory)
         if key not in self._metadata:
             self._metadata[key] = read_cluster_metadata(partition)
         return self._metadata[key]
+
+
+def _transactions_in(partition: Partition) -> dict[int, CoordinatedTransaction]:
+    """The transactional ids of a partition of __transaction_state, by producer id; nothing of one that is too large."""
+    try:
+        size = sum(segment.files[LOG].size() for segment in partition.segments)
+        if not 0 < size <= _MOST_STATE_BYTES:
+            return {}
+        facts = state_at(partition, TRANSACTION, Moment()).facts.of_kind("transaction")
+    except KidxError:
+        return {}
+    newest = max((fact.value["transactionLastUpdateTimestampMs"] for fact in facts), default=0)
+    return {
+        fact.value["producerId"]: CoordinatedTransaction(fact.key["transactionalId"], _overdue(fact.value, newest))
+        for fact in facts
+    }
+
+
+def _overdue(transaction: Mapping[str, Any], newest_ms: int) -> bool:
+    started = int(transaction["transactionStartTimestampMs"])
+    ends = started + int(transaction["transactionTimeoutMs"]) + _GRACE_MS
+    return transaction["state"] == "Ongoing" and started > 0 and ends < newest_ms
 
 
 def is_log_dir(directory: str) -> bool:

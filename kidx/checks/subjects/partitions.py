@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kidx.checks.subjects.indexes import IndexFile
-from kidx.checks.subjects.log_dirs import Witness
+from kidx.checks.subjects.log_dirs import CoordinatedTransaction, Witness
 from kidx.checks.subjects.logs import LogResult, Named
 from kidx.checks.subjects.producers import Known, Producers, SequenceBreak
 from kidx.checks.subjects.transactions import Aborted, TransactionEvent
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
 from kidx.logdir.log_dir import LOG_STARTS
-from kidx.logdir.names import LOG
+from kidx.logdir.names import LOG, PartitionName
 from kidx.logdir.tree import Partition, Segment
 
 
@@ -62,12 +62,14 @@ class CheckedSegment:
 class CheckedSegments(NamedTuple):
     """The segments of a partition, by base offset. `sequence_breaks` are producers' by the path of the log.
 
-    `compacted`: a cleaner has been at work, so missing offsets and batches are no loss.
+    `compacted`: a cleaner has been at work, so missing offsets and batches are no loss. `setting` gives a value of the
+    topic's configuration, None where the cluster's metadata is not at hand or has none.
     """
 
     all: Sequence[CheckedSegment]
     compacted: bool
     sequence_breaks: Mapping[str, Sequence[SequenceBreak]]
+    setting: Callable[[str], str | None] = lambda name: None
 
     @property
     def living(self) -> Iterator[CheckedSegment]:
@@ -117,11 +119,29 @@ class SegmentTransactions(NamedTuple):
     compacted: bool
 
 
+class OpenTransaction(NamedTuple):
+    """A transaction that no marker has ended; None for what is not known.
+
+    `since_ms` is the largest timestamp of its first batch, `held_records` and `held_bytes` what lies in the log from
+    there on. `coordinator` is what the cluster's transaction state says of the producer.
+    """
+
+    first_offset: int
+    producer_id: int
+    producer_epoch: int | None = None
+    since_ms: int | None = None
+    held_records: int | None = None
+    held_bytes: int | None = None
+    coordinator: CoordinatedTransaction | None = None
+
+
 class OpenTransactions(NamedTuple):
-    """First offsets and producer ids of the transactions that no marker of a partition has ended."""
+    """The open transactions of a partition. `live`: a broker may be about to end them."""
 
     log_path: str
-    open: Sequence[tuple[int, int]]
+    open: Sequence[OpenTransaction]
+    partition: PartitionName | None = None
+    live: bool = False
 
 
 class SnapshotClaims(NamedTuple):

@@ -164,7 +164,9 @@ def test_an_open_transaction_is_a_note_that_names_its_producer(txn: Path) -> Non
     producers = parse_snapshot(max(txn.glob("*.snapshot")).read_bytes()).producers
     (producer,) = [p for p in producers if p.current_txn_first_offset >= 0]
     assert (found.rule, found.severity) == ("KX403", NOTE)
-    assert found.found == {"producer_id": producer.producer_id, "first_offset": producer.current_txn_first_offset}
+    first = {"producer_id": producer.producer_id, "first_offset": producer.current_txn_first_offset}
+    assert found.found.items() >= {**first, "producer_epoch": producer.producer_epoch}.items()
+    assert f"abort --topic txn --partition 0 --start-offset {first['first_offset']}" in found.message
 
 
 def test_a_snapshot_that_its_crc_does_not_cover(txn: Path) -> None:
