@@ -13,6 +13,7 @@ from kidx.errors import CannotRead, Refused
 from kidx.surgery import journal
 from kidx.surgery.journal import new_run
 from kidx.surgery.replace import carry_out
+from kidx.surgery.steps import undo_steps
 from kidx.surgery.undo import plan_undo
 from tests.surgery.support import INDEX, a_change, current
 
@@ -171,3 +172,33 @@ def test_through_a_link_to_the_directory(tmp_path: Path) -> None:
     change(link / INDEX, b"one", b"two")
     assert undo(link) == [INDEX]
     assert (real / INDEX).read_bytes() == b"one"
+
+
+def test_a_file_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path(INDEX)
+    path.write_bytes(b"one")
+    change(path, b"one", b"two")
+    assert undo(path) == [INDEX]
+    assert path.read_bytes() == b"one"
+
+
+@pytest.mark.parametrize(("dry_run", "note"), [(True, "would revert `append`"), (False, "reverted `append`")])
+def test_a_step_says_what_it_reverts(tmp_path: Path, dry_run: bool, note: str) -> None:
+    path = tmp_path / INDEX
+    change(path, None, b"one")
+    (step,) = undo_steps(str(path), dry_run=dry_run)
+    assert (step.note, step.change.after) == (note, None)
+    assert path.read_bytes() == b"one"
+    step.write()
+    assert not path.exists()
+
+
+def test_a_workplace_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    path, place = tmp_path / INDEX, tmp_path / ".kidx"
+    tmp_path.chmod(0o755)
+    change(path, None, b"one")
+    assert place.stat().st_mode & 0o777 == 0o755
+    place.chmod(0o700)
+    change(path, b"one", b"two")
+    assert place.stat().st_mode & 0o777 == 0o700

@@ -282,9 +282,8 @@ def _is_made_later(partition: Partition, log: DataFile) -> bool:
 
     So it is where retention has deleted all that a partition held (org.apache.kafka.storage.internals.log.LazyIndex).
     """
-    active = partition.active_segment
     try:
-        return active is not None and active.files[LOG] is log and log.size() == 0
+        return partition.segments[-1].files[LOG] is log and log.size() == 0
     except CannotRead:
         return False
 

@@ -330,3 +330,13 @@ def test_a_batch_without_its_crc_has_no_epoch(tmp_path: Path) -> None:
     first, last = (batch([record(0)], base_offset=n, leader_epoch=3) for n in (0, 2))
     log = partition_of(tmp_path, first, bytes(damaged), last)
     assert [f.rule for f in check(log).findings] == ["KX301"]
+
+
+def test_a_batch_whose_offset_belongs_to_another_epoch_than_those_around_it(tmp_path: Path) -> None:
+    made = [batch([record(0)], base_offset=n, leader_epoch=3) for n in (0, 50, 2)]
+    log = partition_of(tmp_path, *made)
+    (tmp_path / "leader-epoch-checkpoint").write_text("0\n2\n3 0\n4 40\n")
+    size = len(made[0])
+    assert [placed(f) for f in check(tmp_path).findings if f.file == str(log) and f.rule == "KX405"] == [
+        ("KX405", None, size, 2 * size, 4, 3)
+    ]
