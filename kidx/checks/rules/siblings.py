@@ -29,7 +29,8 @@ ORPHAN_FILE = Rule(
     story=(
         "The .log of this base offset is missing: deleted by hand, not copied, or the index was left behind by an "
         "interrupted deletion. If neighbouring segments leave a gap in offsets where it was (KX503), data is "
-        "missing; if they do not, the file is a left-over."
+        "missing; if they do not, the file is a left-over. Where it is the last segment's log that is missing, the "
+        "log's end falls to the end of the segment before it (seen with 3.9 and 4.3), and new records get its offsets."
     ),
 )
 
@@ -62,7 +63,8 @@ INTERRUPTED_SWAP = Rule(
     story=(
         "The cleaner writes .cleaned files, renames them to .swap once all are complete, then removes the old "
         "segments and drops the suffix. Such files in a stopped broker's directory show where it was interrupted; in "
-        "a running one's they come and go. Nothing is lost either way."
+        "a running one's they come and go. A .swap log wins over the segments that it replaces, even a torn or foreign "
+        "one (seen with 4.3): where one was put there by hand, move it away before the broker starts."
     ),
 )
 
