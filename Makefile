@@ -15,7 +15,7 @@ FIXTURES := fixtures/kafka-4.3.1
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint mutants bench man docs screens refresh interop interop-seeds faults dist clean
 
-help: ## say what there is
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 setup: $(READY) ## make a virtual environment in .venv with kidx and its tools

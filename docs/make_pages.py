@@ -1,4 +1,4 @@
-"""Write the derived pages of docs/: formats.md from the declarations, rules.md from the catalogue (`make docs`)."""
+"""Write the derived pages of docs/ (`make docs`): formats.md, rules.md and startup-rules.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
 from kidx.formats.producer_snapshot import PRODUCER_ENTRY
 from kidx.rocketmq import formats as rocketmq
 from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
+from kidx.startup.behaviours import BEHAVIOURS
 
 DOCS = Path(__file__).resolve().parent
 MADE_BY = "<!-- Made by docs/make_pages.py (`make docs`) from {0}; change it there. -->\n"
@@ -37,9 +38,9 @@ def formats_page() -> str:
     lines = [
         "# Formats\n",
         MADE_BY.format("the declarations in kidx/formats and kidx/rocketmq"),
-        "Every number is big-endian, whatever the machine. An index has no header, no version (but the transaction "
-        "index's) and no checksum: its bytes are its entries. A file larger than its entries is preallocated with "
-        "zeros; a new index is, up to `segment.index.bytes`, until its segment rolls or the broker stops cleanly.\n",
+        "All numbers are big-endian, on every machine. An index has no header, no checksum and, except for the "
+        "transaction index, no version: its bytes are its entries. A new index is preallocated with zeros up to "
+        "`segment.index.bytes`; they are cut off when the segment rolls or the broker stops cleanly.\n",
         "## Kafka\n",
         *(line for record in KAFKA for line in format_section(record)),
         "## RocketMQ\n",
@@ -54,20 +55,20 @@ def rule_section(rule: Rule) -> Iterator[str]:
     yield f"*What a broker does:* {rule.broker}\n"
     yield f"{rule.story}\n"
     if rule.repair:
-        yield f"Mend: `{rule.repair}`\n"
+        yield f"Repair: `{rule.repair}`\n"
 
 
 def rules_page() -> str:
     rules = [*RULES.values(), *ROCKETMQ_RULES.values()]
     lines = [
         "# Rules\n",
-        MADE_BY.format("kidx/checks/rules/ and kidx/rocketmq/catalogue.py"),
-        "What `kidx verify` and `kidx rocketmq verify` know, as `kidx explain CODE` tells it. Codes are stable; a rule "
-        "that goes leaves its number unused.\n",
-        "Of one rule in one file at most 1,000 findings are listed; one more finding of the rule then counts the rest "
-        "(its `found`). Of one stretch of a log (a process's share of it) at most 20,000 findings about batches are "
-        "kept, and 1,000 gaps, so in a log of nothing but damage that count is the least there is. The screen shows 20 "
-        "of a rule in a file and says how many more there are; `--all` shows them.\n",
+        MADE_BY.format("kidx/checks/rules/ and kidx/rocketmq/rules/"),
+        "The rules of `kidx verify` and `kidx rocketmq verify`, as `kidx explain CODE` prints them. Codes are stable: "
+        "the number of a removed rule is not used again.\n",
+        "At most 1,000 findings of a rule in a file are listed; one more finding of the rule then counts the rest (its "
+        "`found`). In each range of a log (a process's share of it), at most 20,000 findings about batches and 1,000 "
+        "gaps are kept, so in a heavily damaged log that count is a lower bound. The screen shows 20 findings of a "
+        "rule in a file and counts the others; `--all` shows them.\n",
         "| code | name | severity | what it means |\n|---|---|---|---|",
         *(f"| [{r.code}](#{r.code.lower()}-{r.name}) | {r.name} | {r.severity} | {r.title} |" for r in rules),
         "",
@@ -76,9 +77,21 @@ def rules_page() -> str:
     return "\n".join(lines)
 
 
+def startup_rules_page() -> str:
+    lines = [
+        "# What a broker does at a start: every behaviour\n",
+        MADE_BY.format("kidx/startup/behaviours.py"),
+        "The names are those of the field `rule` of `kidx startup`. Each was seen in a run of a real broker, of 4.3.1 "
+        "where no version is named; [startup.md](startup.md) says how to read them.\n",
+        "| rule | what happens | Kafka's source | run |\n|---|---|---|---|",
+        *(f"| `{b.name}` | {b.text} | `{b.source}` | {b.run} |" for b in BEHAVIOURS.values()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> dict[str, str]:
     """Each derived page's text by its file's name."""
-    return {"formats.md": formats_page(), "rules.md": rules_page()}
+    return {"formats.md": formats_page(), "rules.md": rules_page(), "startup-rules.md": startup_rules_page()}
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
     kidx.open_index(path)          an index: entries as an array, look-ups with their probes and pages
     kidx.open_segment(path)        a .log with its indexes: batches as columns, records, look-ups
-    kidx.open_partition(path)      a partition as a consumer meets it
+    kidx.open_partition(path)      a partition as a consumer sees it
     kidx.open_log_dir(path)        a broker's log dir: identity, entries, checkpoints
     kidx.open_cluster(path, ...)   topics by id, settings and assignments
     kidx.verify(path, ...)         findings, and what was checked

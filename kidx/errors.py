@@ -31,7 +31,7 @@ class ChangedWhileRead(CannotRead):
 
 
 class WrongFormat(KidxError):
-    """Raised when the bytes are not the kind of file that was asked for."""
+    """Raised when the bytes are not those of the expected kind of file."""
 
 
 class LimitExceeded(KidxError):
@@ -43,11 +43,11 @@ class TooLarge(CannotRead, LimitExceeded):
 
 
 class Refused(KidxError):
-    """Raised when a write was asked for and kidx declines; nothing was written."""
+    """Raised when kidx refuses to write; nothing was written."""
 
 
 class MissingExtra(KidxError):
-    """Raised when a command needs a package that only an extra installs."""
+    """Raised when a command needs a package that only an optional extra installs."""
 
 
 def meant(word: str, known: Iterable[str]) -> str:

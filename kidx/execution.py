@@ -8,7 +8,6 @@ killed.
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import select
@@ -24,7 +23,6 @@ from kidx.errors import KidxError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_LARGEST_BLOCK_BYTES = 16 << 20
 _MAX_TASKS = 4096  # their numbers, 4 bytes each, fit a pipe's buffer at once
 _TASKS_A_JOB = 16
 _HEAD = struct.Struct("<II")  # number of the item's task, bytes of the pickle that follows
@@ -40,17 +38,6 @@ def cpu_count() -> int:
 def usual_jobs() -> int:
     """How many processes work by default."""
     return min(2, cpu_count())
-
-
-def keep_freed_memory(data_bytes: int) -> None:
-    """Let the C library keep the memory of arrays that come and go while so much data is read.
-
-    glibc returns blocks to the system at once until one as large was freed; the system would have to clear the pages
-    anew each time. The block freed here is never touched, so it costs no memory. Other C libraries ignore it.
-    """
-    import numpy as np
-
-    np.empty(min(_LARGEST_BLOCK_BYTES, data_bytes), np.uint8)
 
 
 def run_forked(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
@@ -86,7 +73,6 @@ def forked(
     os.close(queue_in)
     children: dict[int, int] = {}  # descriptor to read results from: process id
     done: set[int] = set()  # descriptors of those that have sent all their results
-    gc.freeze()  # garbage collection in the children would copy what they share with their parent
     parent = os.getpid()
     try:
         for _ in range(jobs):
@@ -98,7 +84,6 @@ def forked(
             children[results_out] = pid
         yield _collect(children, done, items, cuts)
     finally:
-        gc.unfreeze()
         os.close(queue_out)
         for descriptor, pid in children.items():
             os.close(descriptor)

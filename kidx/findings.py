@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Rule(NamedTuple):
     """One thing that can be wrong, or worth knowing, about a file.
 
-    `code` is stable (KX110); `name` is its readable twin (zero-tail). `broker` says what a broker of which version does
-    with such a file, `story` what happened and what to do (for `kidx explain`); both are plain sentences.
+    `code` is stable (KX110), `name` is readable (zero-tail). `broker` states what a broker of which version does with
+    such a file, `story` what happened and what to do (for `kidx explain`); both are plain sentences.
     """
 
     code: str
@@ -75,7 +75,7 @@ class Skipped(NamedTuple):
 
 
 class Coverage:
-    """What a run checked. "Clean" without these totals would claim more than is known.
+    """What a run checked. Without these totals, "clean" would claim more than is known.
 
     `bytes_checked` and `bytes_skipped` are bytes of files, `entries` index entries, `batches` record batches.
     """
@@ -116,7 +116,7 @@ class Coverage:
 
 
 def rules_in(package: ModuleType) -> dict[str, Rule]:
-    """The rules that a package's modules define at their top, by code, ascending. Imports every module of it.
+    """The rules that a package's modules define at their top level, by code, ascending. Imports every module of it.
 
     Raises ValueError where two rules share a code or a name.
     """
@@ -133,48 +133,24 @@ def rules_in(package: ModuleType) -> dict[str, Rule]:
     return dict(sorted(rules.items()))
 
 
-class Finder:
-    """Makes findings of one system's rules, by their codes; each check then reads as what it checks."""
-
-    def __init__(self, rules: Mapping[str, Rule]) -> None:
-        self._rules = rules
-
-    def __call__(
-        self,
-        code: str,
-        file: str,
-        message: str,
-        *,
-        span: tuple[int, int] | None = None,
-        slot: int | None = None,
-        expected: Any = None,
-        found: Any = None,
-        severity: str | None = None,
-    ) -> Finding:
-        """A finding. `span` is its first byte and the byte after its last; severity is the rule's unless given."""
-        rule = self._rules[code]
-        start, end = span if span else (None, None)
-        return Finding(code, severity or rule.severity, file, start, end, slot, expected, found, message, rule.broker)
-
-
 class SuppressedFindings(NamedTuple):
-    """Findings of one rule that nobody will be told one by one: how many, and the last of them."""
+    """Findings of one rule that are not reported one by one: how many there are, and the last of them."""
 
     last: Finding
     number: int
 
 
 class FindingLimiter:
-    """Makes no more findings of a rule in one file than limited() lets through; the rest is counted."""
+    """Makes at most as many findings of a rule in one file as limited() lets through; the rest is counted."""
 
     def __init__(self) -> None:
-        self._told: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
     def of(self, code: str, items: Sequence[T], make: Callable[[T], Finding]) -> Iterator[Finding | SuppressedFindings]:
         """The findings of a rule that `make` makes of items, in order."""
-        told = self._told.get(code, 0)
-        self._told[code] = told + len(items)
-        room = max(0, MAX_FINDINGS_OF_A_RULE - told)
+        count = self._counts.get(code, 0)
+        self._counts[code] = count + len(items)
+        room = max(0, MAX_FINDINGS_OF_A_RULE - count)
         yield from map(make, items[:room])
         if len(items) > room:
             yield SuppressedFindings(make(items[-1]), len(items) - room)
@@ -185,14 +161,14 @@ def limited(findings: Iterable[Finding | SuppressedFindings]) -> Iterator[Findin
     seen: dict[tuple[str, str], int] = {}
     last: dict[tuple[str, str], Finding] = {}
     for one in findings:
-        told, count = (one.last, one.number) if isinstance(one, SuppressedFindings) else (one, 1)
-        key = told.file, told.rule
+        finding, count = (one.last, one.number) if isinstance(one, SuppressedFindings) else (one, 1)
+        key = finding.file, finding.rule
         seen[key] = so_far = seen.get(key, 0) + count
-        last[key] = told
+        last[key] = finding
         if so_far <= MAX_FINDINGS_OF_A_RULE:
-            yield told
+            yield finding
     for key, count in seen.items():
         more = count - MAX_FINDINGS_OF_A_RULE
         if more > 0:
-            said = f"{more:,} findings of this rule in this file up to here are not listed one by one"
-            yield last[key]._replace(expected=None, found=more, message=said)
+            message = f"{more:,} findings of this rule in this file up to here are not listed one by one"
+            yield last[key]._replace(expected=None, found=more, message=message)

@@ -1,8 +1,8 @@
-"""What `import kidx` offers: files and directories opened for questions, and their verification.
+"""What `import kidx` offers: opening files and directories, and verifying them.
 
-Each function is a door to a room; the command line and the Spark pipeline use the same rooms. Paths may be URIs
-(s3://bucket/key) where a function reads single files. Every function raises UsageError for a path whose name does not
-say what it is, CannotRead for one that cannot be read; both are KidxError. Damage never raises.
+The command line and the Spark pipeline use the same packages as these functions. Paths may be URIs (s3://bucket/key)
+where a function reads single files. Every function raises UsageError for a path whose name does not show what it is,
+CannotRead for one that cannot be read; both are KidxError. Damage never raises.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def open_index(path: str, *, kind: str | None = None, base_offset: int | None = None) -> IndexReader:
     """An offset, time or transaction index, opened for look-ups and as an array. A context manager.
 
-    `kind` (offset_index, time_index, transaction_index) and `base_offset` are for files whose name does not tell them.
+    `kind` (offset_index, time_index, transaction_index) and `base_offset` are for files whose name does not give them.
     """
     from kidx.lookup.index import IndexReader
 
@@ -46,9 +46,9 @@ def open_segment(path: str, *, base_offset: int | None = None) -> SegmentReader:
 
 
 def open_partition(directory: str) -> PartitionReader:
-    """A partition's directory as a consumer meets it: bounds, reads, times to offsets, records.
+    """A partition's directory as a consumer sees it: bounds, reads, offsets by time, records.
 
-    No file stays open between questions. Raises CannotRead for a directory without segments.
+    No file stays open between calls. Raises CannotRead for a directory without segments.
     """
     from kidx.logdir.tree import Partition
     from kidx.lookup.partition import PartitionReader
@@ -57,14 +57,14 @@ def open_partition(directory: str) -> PartitionReader:
 
 
 def open_log_dir(directory: str) -> LogDir:
-    """A broker's log dir: whose it is, what lies in it, its checkpoints and its partitions. Nothing stays open."""
+    """A broker's log dir: its identity, entries, checkpoints and partitions. No file stays open."""
     from kidx.logdir.log_dir import LogDir
 
     return LogDir(directory)
 
 
 def open_cluster(*directories: str) -> Cluster:
-    """The cluster of some log dirs: topics by id, their settings and assignments, where its metadata log is at hand."""
+    """The cluster of some log dirs: topics by id, settings and assignments, if its metadata log is available."""
     from kidx.state.metadata import cluster_of
 
     return cluster_of(directories)
@@ -86,9 +86,9 @@ def verify(
     codes, names or prefixes to report, None for all. `sample` is a share of the logs, "10%" or "3/8". `live`: a broker
     may be writing. `jobs` processes share the work; more than one forks.
 
-    The answer has `findings` (Finding, sorted by file, position and rule), `coverage` (what was checked and skipped)
-    and `unread` (a sentence for each file that could not be read). Without findings the files are clean only as far as
-    `coverage` goes. Raises UsageError for an unknown rule or an impossible option.
+    The result has `findings` (Finding, sorted by file, position and rule), `coverage` (what was checked and skipped)
+    and `unread` (a sentence for each file that could not be read). Without findings, only what `coverage` lists is
+    clean. Raises UsageError for an unknown rule or an impossible option.
     """
     from kidx.checks.catalogue import codes_of
     from kidx.checks.engine.options import DEEP, DEFAULT, QUICK, Options, Sample

@@ -1,4 +1,4 @@
-"""What is written beside the code says what the code says."""
+"""Documentation agrees with the code."""
 
 from __future__ import annotations
 

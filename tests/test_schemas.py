@@ -1,4 +1,4 @@
-"""Every JSON row's fields are what docs/schemas.md says: scripts rely on them, so a change must be seen and meant.
+"""The fields of every JSON row are those in docs/schemas.md: scripts rely on them, so a change must be deliberate.
 
 `pytest tests/test_schemas.py --refresh` rewrites the page.
 """
@@ -21,8 +21,8 @@ HEAD = """\
 <!-- Kept by tests/test_schemas.py: `make refresh`. -->
 
 The fields of each row of `--format jsonl` (and `json`), in their order, and a command that prints such rows. Within a
-version fields are only added. [schemas-trace.md](schemas-trace.md) tells the meaning of those of `stat` and `trace`,
-[formats.md](formats.md) of those that a file holds; the others say it by their names, units last.
+version fields are only added. [schemas-trace.md](schemas-trace.md) describes those of `stat` and `trace`,
+[formats.md](formats.md) those stored in files; the names of the others are descriptive and end in the unit.
 
 | schema | fields | printed by |
 |---|---|---|
@@ -50,6 +50,7 @@ COMMANDS = [
     "lookup txn-0 --timestamp 0",
     f"verify {TXN}.index damaged/{TXN[-20:]}.index",
     "diff txn-0 damaged",
+    "startup .",
     "explain KX101",
     f"trace {TXN}.index 150",
     "trace --grow",

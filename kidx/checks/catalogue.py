@@ -25,7 +25,7 @@ def find_rule(said: str, rules: Mapping[str, Rule] = RULES) -> Rule:
 
 
 def codes_of(selection: Iterable[str], rules: Mapping[str, Rule] = RULES) -> frozenset[str]:
-    """The codes that codes, names and prefixes of codes (KX1) mean together, among `rules`. Raises UsageError."""
+    """The codes in `rules` that these codes, names and prefixes of codes (KX1) select. Raises UsageError."""
     codes: set[str] = set()
     for said in filter(None, map(str.strip, selection)):
         matching = {code for code in rules if code.startswith(said.upper())}
@@ -34,7 +34,7 @@ def codes_of(selection: Iterable[str], rules: Mapping[str, Rule] = RULES) -> fro
 
 
 def left_out(chosen: frozenset[str] | None, rules: Mapping[str, Rule] = RULES) -> list[Skipped]:
-    """What a choice of codes leaves out of `rules`, as a run's account tells of it; None is all of them."""
+    """The rules that a selection of codes leaves out, as skipped items of a run; None selects all."""
     missing = sorted(set(rules) - chosen) if chosen is not None else []
     if not missing:
         return []

@@ -1,8 +1,9 @@
-"""How a rule's file presents itself to the engine: conditions on a subject, and the findings of what violates them.
+"""What a rule's file offers the engine: conditions on a subject, and the findings of what violates them.
 
-A subject is what a condition looks at; its class says when the engine asks (kidx.checks.subjects): Entries for each
-chunk of an index, Batches for each window of a log, CheckedLog once a log is read, Listing for a directory's names.
-The engine finds every Check in the modules of kidx.checks.rules. A new rule needs its file and its test, no more.
+A subject is what a condition examines; its class determines when the engine evaluates it (kidx.checks.subjects):
+Entries for each chunk of an index, Batches for each window of a log, CheckedLog once a log has been read, Listing for
+a directory's names. The engine finds every Check in the modules of kidx.checks.rules. A new rule needs only its file
+and its test.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ S = TypeVar("S")
 Found = Finding | SuppressedFindings
 
 # Stages. Checks of one subject run by stage, then by their first rule's code. An index entry is reported once, by the
-# first check that it violates; a batch whose header cannot be is not looked at for order.
+# first check that it violates; a batch whose header is impossible is not checked for order.
 ABSENT, FIELDS, REPEATS, ORDER, BOUNDS = range(5)
 
-# What a violation says of a log: its batch's own offsets prove nothing; or the log is not as a broker wrote it, so its
-# transactions cannot be replayed. A batch of the first kind makes the log one of the second.
+# What a violation means for later checks. BATCH: the batch's own offsets prove nothing. LOG: the log is not as a broker
+# wrote it, so its transactions cannot be replayed. BATCH implies LOG.
 BATCH, LOG = "batch", "log"
 
 
 class Check(Generic[S]):
-    """One condition on a subject, and what makes findings of its violations.
+    """One condition on a subject, and the function that turns its violations into findings.
 
-    `condition` gives None where there are none, as cheaply as it can; else a bool array with one value a row, or any
-    violations; `finding` makes a finding of one row or violation. Without it the condition gives the findings.
-    `runs`: neighbouring rows make one finding, made of (first row, row after the last).
-    `distrust` is BATCH or LOG, see above. `many` makes one finding of many of a healthy, repetitive rule.
+    `condition` returns None if there are none, as cheaply as possible; otherwise a bool array with one value per row,
+    or any violations. `finding` turns one row or violation into a finding; without it, the condition returns findings.
+    `runs`: neighbouring rows become one finding, made from (first row, row after the last).
+    `distrust` is BATCH or LOG, see above. `many` turns many violations of a harmless, repetitive rule into one finding.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Check(Generic[S]):
         return () if violations is None else self.findings_of(subject, violations)
 
     def findings_of(self, subject: S, violations: Any) -> Iterator[Found]:
-        """The findings of what the condition gave."""
+        """The findings for what the condition returned."""
         if isinstance(violations, np.ndarray):
             violations = violations.nonzero()[0].tolist()
         for violation in violations:

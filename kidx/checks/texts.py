@@ -1,4 +1,4 @@
-"""Sentences that several rules share."""
+"""Sentences used by several rules."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from kidx.segments.walk import END, walk
 
 
 class ReadBatch(NamedTuple):
-    """A batch with its records; `marker` is a control batch's type, None where it is empty or no control batch."""
+    """A batch with its records; `marker` is a control batch's type, None if it is empty or not a control batch."""
 
     batch: Batch
     records: list[Record]
@@ -27,7 +27,7 @@ class ReadBatch(NamedTuple):
 
 
 def read_batches(segment: Segment) -> Iterator[ReadBatch]:
-    """Every batch of a segment, decoded. Raises WrongFormat where the log breaks off: the cleaner would die there."""
+    """Every batch of a segment, decoded. Raises WrongFormat where the log breaks off: the cleaner would fail there."""
     file = segment.files[LOG]
     with file.open() as evidence:
         steps = walk(evidence)

@@ -14,7 +14,7 @@ from kidx.errors import UsageError
 
 
 class Digest(NamedTuple):
-    """`size` is bytes a digest; `many` joins the digests of many keys into one bytes object."""
+    """`size` is the bytes of a digest; `many` joins the digests of many keys into one bytes object."""
 
     name: str
     size: int
@@ -27,7 +27,7 @@ NAMES = ("MD2", *_HASHLIB)
 
 
 def digest_named(name: str) -> Digest:
-    """The digest of that name. Raises UsageError for a name that is none of NAMES."""
+    """The digest of that name. Raises UsageError for a name that is not in NAMES."""
     wanted = name.upper()
     if wanted == "MD2":
         return Digest("MD2", 16, md2, lambda keys: b"".join(map(md2, keys)))

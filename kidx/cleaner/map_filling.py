@@ -26,8 +26,8 @@ class Filled(NamedTuple):
 def fill(offset_map: OffsetMap, reader: PartitionReader, dirty: DirtyRange, load_factor: float) -> Filled:
     """Put the dirty records' keys into the map, and set its latest offset to the end of what was read.
 
-    A map that is full ends the pass, even inside a segment; the rest waits for the next one. (0.10.0 and before died
-    instead: KAFKA-3894.)
+    A full map ends the pass, even inside a segment; the rest is left to the next one. (In 0.10.0 and before the cleaner
+    thread died instead: KAFKA-3894.)
     """
     most = int(offset_map.slots * load_factor)
     segments = dirty_segments(reader, dirty)

@@ -14,8 +14,8 @@ from kidx.cleaner.plan import Plan
 class Need(NamedTuple):
     """`keys` is how many different keys the dirty part has, `entries` how many the map must take to get through it.
 
-    One entry more than there are keys: a map that is full ends the pass at the next keyed record, be its key known or
-    not. Where the last keyed record brings a new key, none follows.
+    That is one entry more than there are keys, because a full map ends the pass at the next keyed record, even if its
+    key is known. If the last keyed record has a new key, no record follows and no extra entry is needed.
     """
 
     keys: int
@@ -23,13 +23,13 @@ class Need(NamedTuple):
 
 
 def need_of(plan: Plan) -> Need:
-    """What one pass over the plan's dirty part needs. If its map did not hold all keys, the log is read again."""
+    """What one pass over the plan's dirty part needs. If its map did not take all keys, the log is read again."""
     keys, ends_new = (_count(plan)) if plan.map_full else (plan.offset_map.size, plan.ends_new)
     return need_for(keys, ends_new=ends_new)
 
 
 def need_for(keys: int, *, ends_new: bool) -> Need:
-    """What this many different keys need; `ends_new`: the last keyed record has a key not seen before."""
+    """What this many distinct keys need; `ends_new`: the last keyed record has a new key."""
     return Need(keys, keys if ends_new or not keys else keys + 1)
 
 
@@ -46,7 +46,7 @@ def _count(plan: Plan) -> tuple[int, bool]:
 
 
 def smallest_buffer(entries: int, digest: Digest, load_factor: float, threads: int) -> int:
-    """The smallest log.cleaner.dedupe.buffer.size, in bytes, whose map takes so many entries before it is full."""
+    """The smallest log.cleaner.dedupe.buffer.size, in bytes, whose map takes that many entries before it is full."""
     slots = max(1, int(entries / load_factor))
     while int(slots * load_factor) < entries:
         slots += 1

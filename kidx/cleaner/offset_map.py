@@ -1,13 +1,12 @@
-"""Kafka's offset map: the latest offset of every key in a fixed amount of memory, keys known by their digest alone.
+"""Kafka's offset map: the latest offset of every key in a fixed amount of memory, keys identified by their digests.
 
-Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap. Slot for slot and count for count the same, so that a
-plan made with it forgets and collides where the cleaner does.
+Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap. Slots and counts are the same, so a plan made with this
+map loses keys to collisions exactly where the cleaner does.
 
-Many puts at once give the very slots, bytes and counts that single puts give. Who gets a slot is decided by arrival
-alone: a key that came earlier is never moved by a later one. So all keys may propose to their first slots together,
-each slot keeping its earliest proposer, and those turned away or pushed out go on to their next slots: deferred
-acceptance. As every slot prefers by arrival, its one stable outcome is that of serial arrival. It takes as many rounds
-as the longest probe sequence, each over the keys still without a slot.
+Many puts at once give the same slots, bytes and counts as single puts. A later key never moves an earlier one. So all
+keys propose to their first slots together; each slot keeps its earliest proposer, and rejected keys go on to their next
+slots (deferred acceptance). As every slot prefers the earlier key, the only stable outcome is that of serial puts. It
+takes as many rounds as the longest probe sequence, each over the keys that have no slot yet.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ MAX_MEMORY_BYTES = 2**31 - 1
 
 
 class OffsetMapFull(KidxError):
-    """Raised by a put into a full map, even for a key that it has, as in Kafka."""
+    """Raised by a put into a full map, even for a key that it contains, as in Kafka."""
 
 
 class OffsetMap:
     """A map from keys to offsets in `memory_bytes` bytes; `digest` is one of kidx.cleaner.digests.NAMES.
 
     `slots` is how many entries fit, `size` how many there are, `latest_offset` the offset of the last put or update
-    (-1: none). `lookups` counts puts and gets, `probes` the slots they looked at. Raises UsageError for an unknown
+    (-1: none). `lookups` counts puts and gets, `probes` the slots they read. Raises UsageError for an unknown
     digest, or memory that Kafka would not take.
     """
 
@@ -67,7 +66,7 @@ class OffsetMap:
 
     @property
     def collision_rate(self) -> float:
-        """Probes beyond the first, a look-up; NaN before the first look-up, as in Kafka."""
+        """Mean number of probes beyond the first per look-up; NaN before the first look-up, as in Kafka."""
         return (self.probes - self.lookups) / self.lookups if self.lookups else float("nan")
 
     def clear(self) -> None:
@@ -76,11 +75,11 @@ class OffsetMap:
         self._reset_counts()
 
     def update_latest_offset(self, offset: int) -> None:
-        """Set the offset up to which the log was read, where that is past the last put."""
+        """Set the offset up to which the log was read, if that is past the last put."""
         self.latest_offset = offset
 
     def to_bytes(self) -> bytes:
-        """The slot array: digest and big-endian offset a slot, zeros where empty, what is left over at the end zero."""
+        """The slot array: digest and big-endian offset per slot, zeros in empty slots and after the last slot."""
         return bytes(self._bytes)
 
     def put(self, key: bytes, offset: int) -> None:
@@ -103,7 +102,7 @@ class OffsetMap:
         self.latest_offset = offset
 
     def get(self, key: bytes) -> int:
-        """A key's offset, -1 where it has none. Bounded, so that a full map ends the search too."""
+        """A key's offset, -1 if it has none. The number of probes is bounded, so a full map ends the search, too."""
         self.lookups += 1
         digest = self.digest.one(key)
         for attempt in range(self.slots + len(digest) - 4):
@@ -117,8 +116,8 @@ class OffsetMap:
     def put_many(self, keys: Sequence[bytes], offsets: Iterable[int]) -> None:
         """Put keys in order: the same result as calling `put` for each, but in arrays.
 
-        Raises OffsetMapFull at the first put into a full map; those before it are done. Raises UsageError where keys
-        and offsets are not equally many.
+        Raises OffsetMapFull at the first put into a full map; those before it are done. Raises UsageError if there are
+        more keys than offsets, or fewer.
         """
         done = self._place(keys, offsets)
         if done < len(keys):
@@ -173,8 +172,8 @@ class OffsetMap:
     def _place_distinct(self, latest: dict[bytes, int], times: Counter[bytes] | None) -> bool:
         """Find every key's slot, write digests and offsets, and count probes; `times` is how often each key is put.
 
-        False, with nothing changed, where two of the keys have one digest (a real collision of the hash function): they
-        share a slot, and only the order of all puts tells whose offset stays.
+        Returns False, with nothing changed, if two of the keys have the same digest (a real collision of the hash
+        function): they share a slot, and whose offset stays depends on the order of all puts.
         """
         import numpy as np
 

@@ -26,7 +26,7 @@ _MAX_SPAN = 2**31 - 1  # offsets of one segment are relative to its base in 31 b
 
 
 class CleanerOptions(NamedTuple):
-    """Kafka's configuration, which is not in the files, with its defaults."""
+    """The cleaner's configuration, which the files do not contain, with Kafka's defaults."""
 
     dedupe_buffer_bytes: int = 128 << 20  # log.cleaner.dedupe.buffer.size
     threads: int = 1  # log.cleaner.threads, which share the buffer
@@ -40,9 +40,9 @@ class CleanerOptions(NamedTuple):
 
 
 class SegmentPlan(NamedTuple):
-    """One segment: `group` is the base offset of the segment it is merged into, None where it is not touched.
+    """One segment: `group` is the base offset of the segment it is merged into, None if it is not touched.
 
-    `dropped` counts records by why (kidx.cleaner.retention.DROPPED).
+    `dropped` counts records by reason (kidx.cleaner.retention.DROPPED).
     """
 
     segment: Segment
@@ -63,7 +63,7 @@ class RecordPlan(NamedTuple):
 
 
 class Pass:
-    """A pass over one partition with the offsets that its map holds. `segments` and `records` read the whole log."""
+    """A pass over one partition with the offsets in its map. `segments` and `records` read the complete log."""
 
     def __init__(
         self, reader: PartitionReader, options: CleanerOptions, dirty: DirtyRange, latest: LatestOffsets
@@ -144,7 +144,7 @@ class Pass:
 class Plan(Pass):
     """A pass as the cleaner would make it. Making the plan reads the dirty part once to fill the cleaner's own map.
 
-    `map_full` says that one pass is not enough; `cleaned_up_to` is the next first dirty offset.
+    If `map_full`, one pass is not enough; `cleaned_up_to` is the next first dirty offset.
     """
 
     def __init__(self, reader: PartitionReader, options: CleanerOptions) -> None:

@@ -1,4 +1,4 @@
-"""The last record of each producer that is still active: a cleaning keeps its batch, even if that becomes empty.
+"""The last record of each active producer: a cleaning keeps its batch, even if the batch becomes empty.
 
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager (lastRecord; the newest snapshot, updated by the
 batches that follow) and ProducerStateEntry, which forgets the last data when the epoch changes.
@@ -28,7 +28,7 @@ def active_producers(partition: Partition, end_offset: int) -> dict[int, LastRec
             continue
         if not batch.control:
             last[batch.producer_id] = LastRecord(batch.last_offset, batch.producer_epoch)
-        elif batch.record_count:  # compaction can leave a marker's batch empty; Kafka then passes it over
+        elif batch.record_count:  # compaction can leave a marker's batch empty; Kafka ignores such a batch
             before = last.get(batch.producer_id)
             data = before.data_offset if before and before.epoch == batch.producer_epoch else -1
             last[batch.producer_id] = LastRecord(data, batch.producer_epoch)

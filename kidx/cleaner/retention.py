@@ -26,19 +26,19 @@ class Verdict(NamedTuple):
 
 
 class LatestOffsets(Protocol):
-    """What a pass knows of keys: an OffsetMap, or all of them put together by other means."""
+    """The latest offsets of keys that a pass uses: an OffsetMap, or an aggregation of all keys."""
 
     latest_offset: int
 
     def get(self, key: bytes) -> int:
-        """The latest offset of a key, -1 where it has none."""
+        """The latest offset of a key, -1 if it has none."""
         ...
 
 
 class Cleaning(NamedTuple):
     """What is the same for all batches of a pass. `upper_bound` is the first offset that is not cleaned.
 
-    `legacy_horizon_ms`: tombstones of v0 and v1 go where their segment was last modified no later than that.
+    `legacy_horizon_ms`: tombstones of v0 and v1 are dropped if their segment was last modified no later than that.
     """
 
     latest: LatestOffsets
@@ -50,7 +50,7 @@ class Cleaning(NamedTuple):
 
 
 class KeptBatch(NamedTuple):
-    """A batch's verdicts, a record each, and its bytes afterwards (an estimate where it is compressed again)."""
+    """A batch's verdicts, one per record, and its bytes afterwards (an estimate if it is compressed again)."""
 
     verdicts: list[Verdict]
     bytes_after: int

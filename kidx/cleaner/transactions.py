@@ -1,4 +1,4 @@
-"""What the cleaner knows of transactions while it reads: which batches were aborted, which markers are obsolete.
+"""Transactions during a cleaning: which batches were aborted, which markers are obsolete.
 
 Source: kafka.log.CleanedTransactionMetadata (org.apache.kafka.storage.internals.log from 4.0 on).
 """
@@ -27,7 +27,7 @@ class CleanedTransactions:
             insort(self._waiting, (transaction.first_offset, transaction.producer_id))
 
     def batch_is_aborted(self, batch: Batch) -> bool:
-        """Note a data batch; whether its records are an aborted transaction's."""
+        """Note a data batch. Returns whether its records belong to an aborted transaction."""
         self._begin_up_to(batch.last_offset)
         if not batch.transactional:
             return False
@@ -38,9 +38,9 @@ class CleanedTransactions:
         return False
 
     def marker_is_spent(self, batch: Batch, marker: int | None) -> bool:
-        """Note a control batch, `marker` its type (None: it is empty); whether nothing of its transaction is left.
+        """Note a control batch, `marker` its type (None: it is empty). Returns whether its transaction has no batch.
 
-        A marker stays until a pass meets no batch of its transaction any more.
+        A marker stays until a pass finds no batch of its transaction.
         """
         self._begin_up_to(batch.last_offset)
         if marker is None:

@@ -23,8 +23,8 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("partition", type=click.Path(readable=False))
-@click.option("--plan", is_flag=True, help="Say what a cleaning would keep and drop; kidx never cleans itself.")
-@click.option("--records", is_flag=True, help="A row a record instead of a row a segment.")
+@click.option("--plan", is_flag=True, help="Show what a cleaning would keep and drop. kidx never cleans.")
+@click.option("--records", is_flag=True, help="One row per record instead of one per segment.")
 @click.option(
     "--dedupe-buffer",
     "dedupe_buffer_bytes",
@@ -65,10 +65,10 @@ Examples:
 @options.format_option()
 def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | None, **config: Any) -> int:
     """Plan a cleaning of PARTITION, a partition's directory: the dirty range, how far the offset map reaches, what each
-    segment would keep and drop and why, what it would save, how much memory one pass needs. Nothing is changed.
+    segment would keep and drop and why, the bytes saved, and the memory that one pass needs. Nothing is changed.
     """
     if not plan:
-        raise UsageError("kidx plans a compaction and never does one: add --plan")
+        raise UsageError("kidx plans a compaction but never performs one: add --plan")
     from kidx.cleaner.plan import CleanerOptions, Plan
     from kidx.logdir.tree import Partition
     from kidx.lookup.partition import PartitionReader

@@ -6,7 +6,7 @@ import click
 
 from kidx.errors import UsageError
 
-# DumpLogSegments' option without its -decoder, the topic, and the family that kidx.formats.schemas.topics calls it by.
+# DumpLogSegments' option without its -decoder, the topic, and its family in kidx.formats.schemas.topics.
 DECODERS = (
     ("offsets", "__consumer_offsets", "group"),
     ("transaction-log", "__transaction_state", "transaction"),
@@ -27,4 +27,4 @@ def topic_family(ctx: click.Context, param: click.Parameter, value: str | None) 
         if said in {name.strip("_").replace("-", "_") for name in names}:
             return names[-1]
     known = ", ".join(f"{topic.strip('_')} ({word})" for word, topic, _ in DECODERS)
-    raise UsageError(f"{value} is none of Kafka's own topics: {known}")
+    raise UsageError(f"{value} is not one of Kafka's own topics: {known}")

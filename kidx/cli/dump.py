@@ -1,4 +1,4 @@
-"""kidx dump: a file's contents, entry by entry."""
+"""`kidx dump`: a file's contents, entry by entry."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     Kinds: offset_index, time_index, transaction_index, log, metadata_snapshot, producer_snapshot, leader_epochs,
     offset_checkpoint, meta_properties, partition_metadata, quorum_state.
 
-    Every complete entry before a zero tail is shown, however wrong, and batches after damage too; verify is the command
-    that judges. `--format kafka` prints the text of Kafka's DumpLogSegments: complaints go to stderr after all files,
+    Every complete entry before a zero tail is shown, even a wrong one, and batches after damage, too; use verify to
+    check them. `--format kafka` prints the text of Kafka's DumpLogSegments: complaints go to stderr after all files,
     and make the exit status 1.
     """
     from kidx.logdir.tree import expand

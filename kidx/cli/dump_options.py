@@ -1,4 +1,4 @@
-"""Options of `kidx dump` that choose rows or that only logs have; what they ask for."""
+"""Options of `kidx dump` that select rows or that apply only to logs, as arguments of open_table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ row_options = all_of(
     click.option(
         "--kind",
         type=OneOf("KIND", known_kinds),
-        help="What the files are, where names do not tell; of a directory's files, only these.",
+        help="The kind of files whose names do not show it; of a directory's files, only these.",
     ),
     click.option("--from", "low", metavar="BOUND", help="Rows from here on: N, an ISO time, or FIELD:VALUE."),
     click.option("--to", "high", metavar="BOUND", help="Rows up to this one, itself included."),

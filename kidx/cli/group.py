@@ -1,18 +1,15 @@
-"""The group of all commands. Each command is a file, which is imported when the command or its help is asked for."""
+"""The group of all commands. Each command is a file, which is imported when the command or its help is used."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kidx import __version__, exit_status
 from kidx.cli.commands import LazyGroup
 from kidx.cli.messages import explain_misuse
-
-if TYPE_CHECKING:
-    pass
 
 # name: (module, its line in `kidx --help`)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -26,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),
     "state": ("kidx.cli.state", "Show the state that Kafka's own topics hold, now or at an earlier time."),
     "compact": ("kidx.cli.compact", "Show what the log cleaner would keep and drop."),
+    "startup": ("kidx.cli.startup", "Predict what a broker does at its next start."),
     "rebuild": ("kidx.cli.rebuild", "Rebuild indexes from the log, as a broker's recovery does."),
     "undo": ("kidx.cli.undo", "Revert kidx's last change of a file or directory."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),

@@ -88,7 +88,7 @@ def _table_of(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) ->
 
     name = parse_file_name(path)
     if asked["kind"] is None and ((name and name.kind == LOG) or is_directory(path)):
-        raise UsageError(f"{path}: not an index; a segment or a partition is asked with --offset or --timestamp")
+        raise UsageError(f"{path}: not an index; for a segment or a partition, give --offset or --timestamp")
     index_format = index_format_of(path, asked["kind"])
     evidence = opened.enter_context(open_evidence(path))
     check_index_question(path, asked, index_format.relative)

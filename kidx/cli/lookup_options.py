@@ -1,4 +1,4 @@
-"""Options of `kidx lookup` that ask an index, a transaction index or a log."""
+"""Options of `kidx lookup` for an index, a transaction index or a log."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ log_read_options = all_of(
     click.option(
         "--isolation",
         type=click.Choice(["read_uncommitted", "read_committed"]),
-        help="Log: say whether a consumer of this isolation sees the record.",
+        help="Log: show whether a consumer of this isolation sees the record.",
     ),
     click.option("--max-bytes", type=Bytes(), help="Log: with --offset, the slice that a fetch of that size gets."),
     click.option(
@@ -61,14 +61,14 @@ log_read_options = all_of(
 
 
 def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Table:
-    """The answer of a segment or a partition. Raises UsageError where it is asked two questions, CannotRead."""
+    """The table for a segment or a partition. Raises UsageError for contradictory options, CannotRead."""
     from kidx.lookup.partition import SPECIAL
     from kidx.tables.log_lookups import find_table, read_table
     from kidx.text.quantities import timestamp_ms
 
     offset, timestamp = asked["offset"], asked["timestamp"]
     if asked["targets"] or (offset is not None and timestamp is not None):
-        raise UsageError(f"{path}: a log is asked one thing: --offset or --timestamp, without targets")
+        raise UsageError(f"{path}: for a log, give either --offset or --timestamp, without targets")
     if offset is None and asked["max_bytes"] is not None:
         raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
     if timestamp is None and asked["start"] is not None:
@@ -81,14 +81,14 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
 
 
 def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) -> None:
-    """Raises UsageError for a question that this index cannot answer; `relative` indexes are searched for targets."""
+    """Raises UsageError for options that do not fit this index; `relative` indexes are searched for targets."""
     from kidx.evidence import STDIN_NAMES
 
     fetch = asked["fetch_from"], asked["fetch_to"]
     if not relative:
         if asked["targets"] or None in fetch:
             raise UsageError(
-                f"{path}: a transaction index is asked with --fetch-from OFFSET --fetch-to OFFSET, without targets"
+                f"{path}: for a transaction index, give --fetch-from OFFSET --fetch-to OFFSET, without targets"
             )
         return
     if fetch != (None, None):

@@ -71,7 +71,7 @@ def command(
 
     A PATH is a segment (its .log or an index), a partition, or a log dir. Give --output, for the whole set, or
     --in-place; or --dry-run, which compares with the existing indexes, entry by entry. A log that is broken at some
-    byte is indexed up to there, and a message says so. The log itself is never changed.
+    byte is indexed up to there, with a message. The log itself is never changed.
     """
     from kidx.checks.sound_indexes import sound_indexes
     from kidx.state.metadata import cluster_of
@@ -81,7 +81,7 @@ def command(
     if not dry_run and (output is None) == (not in_place):
         raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
     if every and not in_place:
-        raise UsageError("--all belongs to --in-place; without it the whole set is made anyway")
+        raise UsageError("--all belongs to --in-place; --output always writes all indexes")
     failures: list[KidxError] = []
 
     def on_failure(e: KidxError) -> None:

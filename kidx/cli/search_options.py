@@ -20,12 +20,12 @@ targets_from_option = click.option(
     "--from-file",
     type=click.Path(readable=False),
     metavar="FILE",
-    help="Read more targets from this file, a line each.",
+    help="Read more targets from this file, one per line.",
 )
 index_kind_option = click.option(
     "--kind",
     type=click.Choice(["offset_index", "time_index", "transaction_index"]),
-    help="What the file is, where its name does not tell.",
+    help="The kind of a file whose name does not show it.",
 )
 
 

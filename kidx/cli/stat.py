@@ -1,4 +1,4 @@
-"""kidx stat: measures of indexes."""
+"""`kidx stat`: measures of indexes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def known_fields() -> tuple[str, ...]:
 @options.format_option()
 @options.iso_option
 def command(paths: tuple[str, ...], from_file: str | None, form: str, iso: bool, **asked: Any) -> int:
-    """Measure indexes: entries, room, zero tail, what they span, how dense they are, pages, the warm section.
+    """Measure indexes: entries, capacity, zero tail, ranges, density, pages, the warm section.
 
     PATH is an index, a directory (every index below it), a pattern, or `-` (with --kind). Only both ends of each file
     are read.

@@ -1,4 +1,4 @@
-"""kidx state: what the records of Kafka's own topics add up to."""
+"""`kidx state`: the state in Kafka's own topics, replayed from their records."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def command(
     iso: bool,
     form: str,
 ) -> int:
-    """Print what holds at a moment, from a copy of one directory of __consumer_offsets, __transaction_state,
+    """Print the state at a moment, from a copy of one directory of __consumer_offsets, __transaction_state,
     __share_group_state or __cluster_metadata: committed offsets, groups, transactions; topics, partitions, leaders,
-    brokers, configurations, features, quotas. Aborted offset commits do not count, tombstones do.
+    brokers, configurations, features, quotas. Aborted offset commits are ignored, tombstones are applied.
     """
     from kidx.errors import UsageError
     from kidx.logdir.tree import Partition
@@ -59,7 +59,7 @@ def command(
     from kidx.tables.state import difference_table, fact_table, parse_moment
 
     if at and diff:
-        raise UsageError("--at and --diff are two questions; ask them one after the other")
+        raise UsageError("--at and --diff cannot be combined; run kidx state twice")
     directory = Partition(partition)
     family = family_of(directory, decoder)
     unknown = sorted({*kinds} - {*kinds_of(family)})

@@ -1,4 +1,4 @@
-"""kidx trace: the pages that look-ups in an index touch."""
+"""`kidx trace`: the pages that look-ups in an index touch."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def command(form: str, color: str, svg: str | None, html: str | None, **asked: A
 
     A target is an offset (`-`: from standard input); in a time index a time, in epoch milliseconds or ISO 8601.
 
-    --grow shows how an index that grows by a page needs other pages. --resident, --observe and --simulate are a
-    laboratory: what is in memory now, what a look-up really brings in, and what many cost when memory is short.
+    --grow shows how an index that grows by a page needs other pages. --resident shows which pages are in memory now,
+    --observe which pages a look-up really brings in, --simulate what many look-ups cost when memory is short.
     """
     mode = trace_options.mode_of(asked)
     with ExitStack() as opened:

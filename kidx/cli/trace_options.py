@@ -32,7 +32,7 @@ mode_options = all_of(
     click.option("--evict-original", is_flag=True, help="--observe: evict FILE's own pages (this slows its broker)."),
     click.option("--simulate", is_flag=True, help="What a workload's look-ups cost when memory is short."),
     click.option(
-        "--workload-file", type=_FILE, metavar="FILE", help="--simulate: the workload, a line a fact (`-`: stdin)."
+        "--workload-file", type=_FILE, metavar="FILE", help="--simulate: the workload, one fact per line (`-`: stdin)."
     ),
     click.option(
         "--cache", "cache_bytes", type=Bytes(), default="16MiB", show_default=True, help="--simulate: memory."
@@ -42,7 +42,7 @@ mode_options = all_of(
         type=click.Choice(["lru", "two-list"]),
         default="lru",
         show_default=True,
-        help="--simulate: the page cache forgets as LRU, or as Linux's two lists.",
+        help="--simulate: the page cache evicts by LRU, or by Linux's two lists.",
     ),
     click.option(
         "--warm-bytes", type=Bytes(), multiple=True, help="--simulate: the warm section's length; repeatable."
@@ -57,7 +57,7 @@ def mode_of(asked: Mapping[str, Any]) -> str:
     """The mode whose flag is set, or PAGES. Raises UsageError for two at once, or an option of another mode."""
     chosen = [mode for mode in (GROW, RESIDENT, OBSERVE, SIMULATE) if asked[mode]]
     if len(chosen) > 1:
-        raise UsageError(f"--{chosen[0]} and --{chosen[1]} are two questions; ask them one after the other")
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; run kidx trace twice")
     mode = chosen[0] if chosen else PAGES
     if asked["evict_original"] and mode != OBSERVE:
         raise UsageError("--evict-original goes with --observe")

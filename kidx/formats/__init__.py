@@ -1,1 +1,1 @@
-"""Bytes to values and back. Buffers, never paths; one declaration per format, from which everything else derives."""
+"""Bytes to values and back. Functions take buffers, not paths; each format is declared once, as a table of fields."""

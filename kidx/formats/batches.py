@@ -1,8 +1,8 @@
-"""Record batches, and the one header that stands for an entry of a log, whatever its version.
+"""Record batches, and one header type for the entries of a log of every version.
 
 Sources: org.apache.kafka.common.record.DefaultRecordBatch (v2, KIP-98), LegacyRecord and AbstractLegacyRecordBatch
-(v0, v1), FileLogInputStream (what Kafka takes for an entry). Every entry starts with an offset (int64) and the number
-of bytes after it (int32); the magic byte, at byte 16, says which version follows.
+(v0, v1), FileLogInputStream (what Kafka accepts as an entry). Every entry starts with an offset (int64) and the number
+of bytes after it (int32); the magic byte, at byte 16, gives the version.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
-NO_TIMESTAMP = NO_PRODUCER = -1
+NO_TIMESTAMP = -1
 COUNT_UNKNOWN = -1  # a compressed v0 or v1 message: only inflating it tells
 _HALF = 1 << 63
 SEQUENCES = 1 << 31  # sequence numbers wrap from 2^31 - 1 to 0
@@ -80,7 +80,7 @@ def wrap_long(value: int) -> int:
 
 
 def sequence_after(sequence: int, records: int) -> int:
-    """The sequence number so many records on (DefaultRecordBatch.incrementSequence); -1 where there is none."""
+    """The sequence number that many records later (DefaultRecordBatch.incrementSequence); -1 if there is none."""
     return (sequence + records) % SEQUENCES if sequence >= 0 else -1
 
 
@@ -156,12 +156,12 @@ class Batch(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """When the cleaner may drop this batch's tombstones or marker (ms), None where it has set no time yet."""
+        """When the cleaner may drop this batch's tombstones or marker (ms), None if it has not set a time yet."""
         return self.base_timestamp if self.magic == 2 and self.attributes & DELETE_HORIZON_BIT else None
 
     @property
     def last_sequence(self) -> int:
-        """Sequence number of the last record, -1 where the producer counts none."""
+        """Sequence number of the last record, -1 if the producer uses no sequence numbers."""
         return self.sequence_at(self.last_offset_delta)
 
     def sequence_at(self, offset_delta: int) -> int:
@@ -176,7 +176,7 @@ class Batch(NamedTuple):
 def parse_batch(buffer: bytes | bytearray | memoryview, at: int, position: int) -> Batch:
     """The entry whose header starts at `buffer[at]` and which lies at byte `position` of the file.
 
-    The buffer holds the whole header (`SMALLEST_ENTRY` of its magic), and `fault_at` has let the entry pass.
+    The buffer has the complete header (`SMALLEST_ENTRY` of its magic), and `fault_at` has found no fault.
     """
     if buffer[at + 16] == 2:
         return Batch(position, *BATCH_HEADER.struct.unpack_from(buffer, at))
@@ -190,9 +190,9 @@ def parse_batch(buffer: bytes | bytearray | memoryview, at: int, position: int) 
 
 
 class Fault(NamedTuple):
-    """Why the bytes at a place are no complete entry: `torn` (the file ends inside it), or not an entry at all.
+    """Why the bytes at a position are not a complete entry: `torn` (the file ends inside it), or not an entry at all.
 
-    `missing_bytes` is how many bytes a torn entry lacks, None where too little of it is left to tell.
+    `missing_bytes` is how many bytes a torn entry lacks, None if too little of it is left to tell.
     """
 
     torn: bool
@@ -201,11 +201,11 @@ class Fault(NamedTuple):
 
 
 def fault_at(head: bytes | bytearray | memoryview, at: int, remaining: int) -> Fault | None:
-    """Why the bytes at `head[at]` are no complete entry, None if they are one.
+    """Why the bytes at `head[at]` are not a complete entry, None if they are one.
 
-    `remaining` counts the bytes from here to the end of the file; `head` holds at least 17 of them, or all. An entry
-    must have a known magic, at least that magic's smallest size, and end within the file. Kafka (FileLogInputStream)
-    looks at sizes first and takes any magic above 2 for 2; here an unknown magic is said to be one.
+    `remaining` counts the bytes from here to the end of the file; `head` has at least 17 of them, or all. An entry must
+    have a known magic, at least that magic's smallest size, and end within the file. Kafka (FileLogInputStream) checks
+    sizes first and treats any magic above 2 as 2; here an unknown magic is a fault.
     """
     if remaining < PREFIX_BYTES:
         length = int.from_bytes(head[at + 8 : at + 12], "big", signed=True) if remaining >= OVERHEAD_BYTES else None

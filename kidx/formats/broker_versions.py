@@ -1,4 +1,4 @@
-"""Kafka's releases: which one changed what a broker answers or writes.
+"""Kafka's releases: which one changed what brokers answer or write.
 
 Sources: ListOffsetsRequest.json and UnifiedLog of the releases named. Brokers of 2.4, 3.5, 3.7 and 4.1 were asked.
 """
@@ -18,11 +18,10 @@ EARLIEST_LOCAL: Version = (3, 5)  # KIP-405
 MAX_TIMESTAMP_BY_RECORD: Version = (3, 8)  # KAFKA-16310: by the record; before, by the time index's last entry
 LATEST_TIERED: Version = (3, 9)  # KIP-1005
 EARLIEST_PENDING_UPLOAD: Version = (4, 2)  # KIP-1023
-LAST_OFFSETS_INDEXED: Version = (2, 0)  # KAFKA-6450: an entry names its batch's last offset; before, the first
 
 
 def parse_version(text: str) -> Version:
-    """`3.7.2` or `3.7` as numbers. Raises UsageError for anything else, and for what is older than 0.9."""
+    """`3.7.2` or `3.7` as numbers. Raises UsageError for anything else, and for versions before 0.9."""
     parts = text.split(".")
     if not 2 <= len(parts) <= 4 or not all(p.isascii() and p.isdigit() and len(p) < 4 for p in parts):
         raise UsageError(f"{text}: no version of Kafka; one looks like 3.7 or 3.7.2")

@@ -12,7 +12,7 @@ from kidx.errors import WrongFormat
 
 
 class PartitionOffset(NamedTuple):
-    """A line of an offset checkpoint: what it is for the partition depends on the file (recovery point, ...)."""
+    """A line of an offset checkpoint; the file determines its meaning (recovery point, high watermark, ...)."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
 def parse_offset_checkpoint(data: bytes) -> tuple[list[PartitionOffset], list[Problem]]:
     """The lines `topic partition offset` of a checkpoint of a log dir, and what is wrong with the file.
 
-    An empty file is what Kafka leaves before it first writes one: no lines, no problem.
+    An empty file is no problem: Kafka creates the file before it first writes to it.
     """
     rows, problems = _checkpoint_lines(data, 3)
     offsets = [PartitionOffset(fields[0], int(fields[1]), int(fields[2])) for _, fields in rows]
@@ -90,7 +90,7 @@ def _is_integer(field: str) -> bool:
 
 
 def _fields(line: str) -> list[str]:
-    """A line split at white space as Java's split("\\s+") does; str.split() knows more kinds of it."""
+    """A line split at white space as by Java's split("\\s+"); str.split() accepts more characters as white space."""
     for space in "\t\x0b\f\r":
         line = line.replace(space, " ")
     first, *rest = line.split(" ")
@@ -98,7 +98,7 @@ def _fields(line: str) -> list[str]:
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    """A Java properties file (meta.properties), as far as Kafka writes such: comments, `key=value`, escapes."""
+    """A Java properties file (meta.properties) as Kafka writes it: comments, `key=value`, escapes."""
     import re
 
     properties = {}
@@ -135,7 +135,7 @@ def parse_partition_metadata(data: bytes) -> dict[str, str]:
 
 
 def parse_quorum_state(data: bytes) -> dict[str, Any]:
-    """The JSON object of KRaft's quorum-state. Raises WrongFormat where it is none."""
+    """The JSON object of KRaft's quorum-state. Raises WrongFormat if the file has none."""
     import json  # no other file here is JSON
 
     try:

@@ -1,4 +1,4 @@
-"""Checksums: CRC-32C, CRC-32, and whether an entry has the CRC that its header claims.
+"""Checksums: CRC-32C, CRC-32, and whether an entry has the CRC that its header states.
 
 `crc32c(data, previous=0)` comes from fastcrc, `crc32(data, previous=0)` from isal where it is installed: on a kilobyte
 it takes a fifth of zlib's time (docs/dependencies.md).
@@ -21,7 +21,7 @@ __all__ = ["crc32", "crc32c", "crc_holds"]
 
 
 def crc_holds(batch: Batch, entry: bytes | memoryview) -> bool:
-    """Whether an entry (all its bytes) has its CRC: from the attributes on (v2) or from the magic on (v0, v1).
+    """Whether a complete entry matches its CRC: computed from the attributes on (v2) or from the magic on (v0, v1).
 
     Sources: DefaultRecordBatch.computeChecksum, LegacyRecord.computeChecksum.
     """

@@ -19,19 +19,19 @@ _LZ4_INDEPENDENT = 0x20  # of a frame's FLG byte; Lz4BlockInputStream throws whe
 
 
 class DamagedPayload(WrongFormat):
-    """Raised when compressed bytes are not what their codec writes."""
+    """Raised when compressed bytes are not valid for their codec."""
 
 
 class OutputFull(LimitExceeded):
-    """Raised when inflating would take more room than was given."""
+    """Raised when decompressed data would exceed the given limit."""
 
 
 def inflate(
     codec: int, data: bytes | memoryview, *, magic: int = 2, limit_bytes: int = MAX_INFLATED_BYTES
 ) -> memoryview:
-    """What `data` was before compression. For `magic` 0, the wrong header checksum of that time's lz4 is right.
+    """`data` decompressed. For `magic` 0, the wrong lz4 header checksum of clients at that time is accepted.
 
-    Raises DamagedPayload for bytes the codec did not write, OutputFull where more than `limit_bytes` would come out.
+    Raises DamagedPayload for bytes the codec did not write, OutputFull if the output would exceed `limit_bytes`.
     """
     if codec == NONE:
         return memoryview(data)
@@ -43,7 +43,7 @@ def inflate(
 
 
 def inflate_into(codec: int, data: bytes | memoryview, room: memoryview, *, magic: int = 2) -> int:
-    """Inflate into `room` (writable); how many bytes came. Raises as `inflate`, OutputFull when `room` is too small."""
+    """Inflate into `room` (writable); returns the number of bytes. Raises as `inflate`; OutputFull beyond `room`."""
     if codec == NONE:
         if len(data) > len(room):
             raise _full(codec, len(room))
@@ -75,7 +75,7 @@ def _full(codec: int, room_bytes: int) -> OutputFull:
 
 
 def _inflate_gzip(data: bytes | memoryview, room: memoryview) -> int:
-    """As Java's GZIPInputStream: members one after another; what follows the last one and is no member is ignored."""
+    """As Java's GZIPInputStream: members one after another; bytes after the last member are ignored."""
     import zlib
 
     done = 0
@@ -114,7 +114,7 @@ def _inflate_snappy(data: bytes | memoryview, room: memoryview) -> int:
 
 
 def _mend_lz4_header(data: bytes | memoryview) -> bytes:
-    """The frame with a right header checksum: before KAFKA-3160 it also covered the frame's magic number."""
+    """The frame with a correct header checksum: before KAFKA-3160 it also covered the frame's magic number."""
     frame = bytearray(data)
     if len(frame) < 7 or int.from_bytes(frame[:4], "little") != _LZ4_MAGIC:
         return bytes(frame)

@@ -1,4 +1,4 @@
-"""Control records: what transaction coordinators and KRaft write into the log between the data.
+"""Control records, which transaction coordinators and KRaft write into the log between data records.
 
 Sources: org.apache.kafka.common.record.ControlRecordType, EndTransactionMarker (KIP-98), ControlRecordUtils, and the
 messages LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord (KIP-595, KIP-630), KRaftVersionRecord and
@@ -45,7 +45,7 @@ class ControlRecord(NamedTuple):
 
 
 def control_type(key: bytes | None) -> int | None:
-    """A control record's type number, None where its key is none (fewer than 4 bytes, or a negative version)."""
+    """A control record's type number, None if its key is invalid (fewer than 4 bytes, or a negative version)."""
     if key is None or len(key) < _KEY.size:
         return None
     version, type_id = _KEY.unpack_from(key)
@@ -58,7 +58,7 @@ def type_name(type_id: int | None) -> str:
 
 
 def parse_control(key: bytes | None, value: bytes | None) -> ControlRecord | None:
-    """What a control record says, None where its key is no control record's."""
+    """The decoded control record, None if its key is not that of a control record."""
     type_id = control_type(key)
     if type_id is None:
         return None

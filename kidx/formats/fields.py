@@ -1,7 +1,7 @@
-"""How a fixed-width big-endian record is declared: once, as a table of fields.
+"""Declarations of fixed-width big-endian records: each is one table of fields.
 
-The struct for single entries, the numpy dtype for whole files, schemas and documentation all come from this table.
-numpy is imported only when a dtype is asked for, so that a look-up starts without it.
+The struct for single entries, the numpy dtype for whole files, schemas and documentation are all derived from the
+table. numpy is imported only when a dtype is used, so a look-up does without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BITS = {"b": 8, "h": 16, "i": 32, "q": 64, "B": 8, "I": 32}
 
 
 class Field(NamedTuple):
-    """One field: `code` is its struct letter (b h i q signed, B I unsigned), `unit` what its number counts."""
+    """One field: `code` is its struct letter (b h i q signed, B I unsigned), `unit` that of its number."""
 
     name: str
     code: str

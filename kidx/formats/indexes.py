@@ -1,7 +1,7 @@
 """Kafka's three index files: offset, time and transaction index.
 
 Sources: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex, TransactionIndex and AbortedTxn. The entry width
-stands here and nowhere else: KIP-1333 plans a 12-byte offset index entry without any marker in the file.
+is defined only here: KIP-1333 plans a 12-byte offset index entry without any marker in the file.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _SEARCHED_BYTES = 64 << 10  # a zero tail longer than this is worth a search for
 
 
 class IndexFormat(RecordFormat):
-    """One kind of index: its entry, and the traits that tell the kinds apart. All are declared below, and only there.
+    """One kind of index: its entry, and the traits in which the kinds differ. All are declared below, and only there.
 
     kind                  short name; `suffix` ends its file's name
-    key, value            the columns that searches compare: an entry is looked up by key and leads to its value
+    key, value            the columns that searches compare: a look-up by key returns the value
     strictly_rising       columns that are larger in every entry than in the one before
     never_falling         columns that may repeat, but never get smaller
-    offset_range          columns of the smallest and largest offset that an entry speaks of
+    offset_range          columns of the smallest and largest offset that an entry refers to
     searched              searched by halves, warm section first (AbstractIndex); otherwise read from the start
     preallocated          created at its maximum size, zero-filled, and trimmed on roll or clean close
     reserved_slots        last slots that only the roll of the segment fills
     first_may_be_zero     whether an entry of zero bytes can be real in slot 0
-    below_first           (key, value) that a look-up answers below the first entry; None is the base offset
+    below_first           (key, value) that a look-up returns below the first entry; None is the base offset
     relative              whether offsets are stored relative to the base offset in the file's name (derived)
     """
 
@@ -95,7 +95,7 @@ class IndexFormat(RecordFormat):
         return fields[self._key_at], fields[self._value_at]
 
     def fallback(self, base_offset: int) -> tuple[int, int] | None:
-        """The key and value that Kafka's look-up answers below the first entry, None where it answers nothing."""
+        """The key and value that Kafka's look-up returns below the first entry, None if it returns nothing."""
         if self.below_first is None:
             return None
         key, value = (base_offset if number is None else number for number in self.below_first)
@@ -156,7 +156,7 @@ class Extent(NamedTuple):
     """How an index file's bytes divide: entries, then a zero tail (preallocation), then a torn entry.
 
     `entries` counts the whole entries before the zero tail; `zero_tail_bytes` the zeros after them, whole slots only;
-    `torn_bytes` what is left of the file when it ends inside an entry.
+    `torn_bytes` the remaining bytes if the file ends inside an entry.
     """
 
     entries: int
@@ -165,7 +165,7 @@ class Extent(NamedTuple):
 
 
 class Bytes(Protocol):
-    """What `extent_of` needs of a file: its size, bytes by position, and where its trailing zeros begin."""
+    """The methods of a file that `extent_of` uses: its size, bytes by position, and where its trailing zeros begin."""
 
     @property
     def size(self) -> int: ...
@@ -178,14 +178,14 @@ class Bytes(Protocol):
 
 
 def extent_of(index_format: IndexFormat, file: Bytes, *, search: bool = False) -> Extent:
-    """Find where an index's entries end: the zeros behind them are read backwards, except for a sparse file's holes.
+    """Find where an index's entries end: the zeros after them are read backwards, except for a sparse file's holes.
 
     A new index is zero-filled up to its maximum size and trimmed on roll or clean close (AbstractIndex), so trailing
-    zero slots are preallocation. Entry 0 all zero: preallocation in an offset index, for Kafka never indexes position
-    0. In a time index (0, base) can be real, but only the log can tell.
+    zero slots are preallocation. In an offset index, entry 0 is preallocation too if all its bytes are zero, because
+    Kafka never indexes position 0. In a time index (0, base) can be real, which only the log shows.
 
-    `search`: where the file ends in zeros that are no hole, the end of the entries is found by bisection, so that the
-    zeros are not read. In an index with zero entries between others (KX102) that may be one of those.
+    `search`: if the file ends in zeros that are not a hole, the end of the entries is found by bisection, and the zeros
+    are not read. In an index with zero entries between others (KX102), bisection may end at one of those.
     """
     width = index_format.size
     slots, torn = divmod(file.size, width)
@@ -200,7 +200,7 @@ def extent_of(index_format: IndexFormat, file: Bytes, *, search: bool = False) -
 
 
 def _first_zero_slot(file: Bytes, width: int, slots: int) -> int:
-    """The first slot of nothing but zeros, `slots` where there is none, in a file whose entries all come before it."""
+    """The first all-zero slot, `slots` if there is none, in a file whose entries all come before it."""
     low, high, zeros = 0, slots, bytes(width)
     while low < high:
         middle = (low + high) // 2
@@ -212,17 +212,16 @@ def _first_zero_slot(file: Bytes, width: int, slots: int) -> int:
 
 
 def absolute_offset(base_offset: int, relative_offset: int) -> int:
-    """An entry's offset as Kafka's classes (and numpy's int64) have it: the sum of two Java longs wraps at 2^63."""
+    """An entry's offset as Kafka's classes (and numpy's int64) compute it: the sum of two Java longs wraps at 2^63."""
     return (base_offset + relative_offset + 2**63) % 2**64 - 2**63
 
 
 def decode(
     index_format: IndexFormat, buffer: object, base_offset: int = 0, names: Collection[str] = ()
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """Every whole entry of a buffer as int64 arrays, one a field, shape (entries,); nothing is judged.
+    """Every complete entry of a buffer as int64 arrays, one per field, shape (entries,); values are not checked.
 
-    Where offsets are relative, `offset` (absolute) comes first. A torn last entry is left out: its bytes are no entry.
-    `names` picks fields, for those who do not need all.
+    If offsets are relative, `offset` (absolute) comes first. A torn last entry is left out. `names` selects fields.
     """
     import numpy as np
 
@@ -238,7 +237,7 @@ def decode(
 
 
 def entries_array(index_format: IndexFormat, buffer: object, base_offset: int = 0) -> npt.NDArray[np.void]:
-    """Every whole entry of a buffer as a structured array, shape (entries,): the fields of `columns`, each int64.
+    """Every complete entry of a buffer as a structured array, shape (entries,): the fields of `columns`, each int64.
 
     Offsets are absolute, timestamps in ms since the epoch, positions in bytes.
     """

@@ -17,9 +17,9 @@ def decode_message(
 ) -> Decoded:
     """The records of a v0 or v1 entry; `entry` is all of its `batch.size` bytes.
 
-    An uncompressed message is one record. Of a wrapper the inner messages come back, with absolute offsets, and with
-    the wrapper's timestamp under LogAppendTime. Damage is described, never raised. `lenient` takes a lone message that
-    bytes follow inside its entry, as Kafka does.
+    An uncompressed message is one record. For a wrapper, its inner messages are returned, with absolute offsets, and
+    with the wrapper's timestamp under LogAppendTime. Damage is described, never raised. `lenient` accepts bytes after a
+    lone message inside its entry, as Kafka does.
     """
     entry = bytes(entry)
     key, value, left, why = _key_and_value(batch, entry)
@@ -92,7 +92,7 @@ def _record(
 
 
 def _key_and_value(message: Batch, entry: bytes) -> tuple[bytes | None, bytes | None, int, str]:
-    """Key, value, how many bytes follow them, and what is wrong ("" where nothing is)."""
+    """Key, value, how many bytes follow them, and what is wrong ("" if nothing is)."""
     at = MESSAGE_V0.size if message.magic == 0 else MESSAGE_V1.size
     fields: list[bytes | None] = []
     for name in ("key", "value"):

@@ -1,4 +1,4 @@
-"""Producer state snapshots (`<offset>.snapshot`): what a partition knew of its producers at that offset.
+"""Producer state snapshots (`<offset>.snapshot`): the state of a partition's producers at that offset.
 
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager (readSnapshot, writeSnapshot; KIP-98). 4.x defines
 the same bytes as message ProducerSnapshot, version 1, without flexible fields.
@@ -50,10 +50,10 @@ class ProducerState(NamedTuple):
 
 
 class ProducerSnapshot(NamedTuple):
-    """A snapshot as it was read; nothing is refused for damage.
+    """A snapshot as it was read, damaged or not.
 
-    `entry_count` is the number of entries that it claims, `producers` those that are there whole; `extra_bytes` counts
-    what is left after them (a torn entry, or more bytes than claimed).
+    `entry_count` is the number of entries that it states, `producers` are the complete entries; `extra_bytes` counts
+    the bytes after them (a torn entry, or more entries than stated).
     """
 
     version: int
@@ -65,7 +65,7 @@ class ProducerSnapshot(NamedTuple):
 
 
 def parse_snapshot(data: bytes) -> ProducerSnapshot:
-    """Read a whole .snapshot file. Raises WrongFormat where it has fewer than 10 bytes."""
+    """Decode a .snapshot file. Raises WrongFormat if it has fewer than 10 bytes."""
     if len(data) < HEADER_BYTES:
         raise WrongFormat(f"{len(data)} bytes are no producer snapshot; its header alone has {HEADER_BYTES}")
     version, crc, count = _HEADER.unpack_from(data)

@@ -1,7 +1,7 @@
-"""Records of one batch, decoded one after another in plain Python: exact, and it names what is wrong.
+"""Records of one batch, decoded one after another in plain Python: exact, with a description of any damage.
 
 Sources: org.apache.kafka.common.record.DefaultRecord and DefaultRecordBatch (v2), ByteUtils.readVarint (zigzag). For
-whole logs kidx.segments.records decodes many batches at once and asks this decoder only about the suspicious ones.
+whole logs kidx.segments.record_blocks decodes many batches at once and leaves only suspicious ones to this decoder.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _INT_BYTES, _LONG_BYTES = 5, 10  # longest varint of 32 and 64 bits
 
 
 class Record(NamedTuple):
-    """One record. `size` counts all of its bytes, its length field too; `sequence` is -1 where none is counted.
+    """One record. `size` counts all of its bytes, its length field included; `sequence` is -1 if there is none.
 
-    `headers` are (key, value) pairs; absent key, value or header value is None. `crc_ok` is None in v2, where records
+    `headers` are (key, value) pairs; absent keys and values are None. `crc_ok` is None in v2, where records
     have no CRC of their own; in v0 and v1 the record is a message and `crc` its CRC.
     """
 
@@ -38,8 +38,8 @@ class Record(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """What is wrong with a batch's inside. `kind` is one of the constants below; `record` counts from 0, None where
-    it is about the batch; `limit` says that a documented limit ended it, so that the batch may well be healthy.
+    """What is wrong inside a batch. `kind` is one of the constants below; `record` counts from 0, None if the damage is
+    the batch's. LIMIT means that decoding ended at a documented limit; the batch may be healthy.
     """
 
     kind: str
@@ -57,21 +57,21 @@ LIMIT = "limit"  # not decoded: too large
 
 
 class Decoded(NamedTuple):
-    """The records of a batch up to where they can be read, and what is wrong, None where nothing is."""
+    """The records of a batch up to where they can be read, and what is wrong, None if nothing is."""
 
     records: list[Record]
     damage: Damage | None
 
 
 class _BadRecord(Exception):
-    """A record's fields do not fit; caught where its number is known."""
+    """Raised when a record's fields do not fit; caught where the record's number is known."""
 
 
 class RecordReader(Iterator[Record]):
-    """The records of a v2 batch one after another; when they have ended, `damage` says what is wrong, if anything is.
+    """The records of a v2 batch one after another; after the last one, `damage` states what is wrong, None if nothing.
 
-    Nothing is raised for damage: the records before it come. The batch's CRC is no concern here. `lenient` goes on, as
-    Kafka's iterator does, where offset deltas are out of order or fewer records follow than the header counts.
+    Damage raises nothing: the records before it are yielded. The batch's CRC is not checked. `lenient` continues, as
+    Kafka's iterator does, if offset deltas are out of order or fewer records follow than the header counts.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ def decode_batch(
     limit_records: int = MAX_LISTED_RECORDS,
     lenient: bool = False,
 ) -> Decoded:
-    """Every record of a v2 batch in a list, and what is wrong with it; as RecordReader, which takes any number."""
+    """Every record of a v2 batch in a list, and what is wrong with it. RecordReader has no limit of records."""
     reader = RecordReader(batch, payload, limit_bytes=limit_bytes, lenient=lenient)
     if reader.damage is None and batch.record_count > limit_records and not lenient:
         why = f"the batch has {batch.record_count} records, more than the limit of {limit_records}"

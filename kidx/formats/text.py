@@ -1,4 +1,4 @@
-"""Text as Java reads it from bytes."""
+"""Text as Java decodes it from bytes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ JAVA = "kidx-java"  # an error handler for bytes.decode: what `new String(bytes,
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """One replacement character for each bad sequence, as Python has it; but an encoded surrogate is one, too.
+    """One replacement character for each bad sequence, as in Python, except that an encoded surrogate is one, too.
 
-    A begun one also: so java.lang.String's decodeUTF8_UTF16 and malformed3 go through the bytes.
+    So is an incomplete surrogate. Source: java.lang.String.decodeUTF8_UTF16 and malformed3.
     """
     assert isinstance(error, UnicodeDecodeError)
     data, at = error.object, error.start

@@ -1,6 +1,6 @@
 """Names and relations of a broker's files: segments, partitions, log dirs, clusters.
 
-Nothing is opened until it is asked for; kidx.logdir.names and .tree open nothing at all.
+Files are opened only when their content is used; kidx.logdir.names and .tree open none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A cluster, seen from the log dirs at hand: topics by id, their configuration, and where their replicas belong.
+"""A cluster, as some of its log dirs describe it: topics by id, their configuration, and where their replicas belong.
 
-What a log dir cannot know by itself stands in the cluster's metadata log (KRaft). Replaying it takes rooms above this
-one, so Cluster is given the function that does: kidx.state.metadata.cluster_of puts the two together.
+This is in the cluster's metadata log (KRaft). Replaying the log requires packages above this one, so Cluster takes the
+function that replays it as an argument: kidx.state.metadata.cluster_of supplies it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,6 @@ from typing import NamedTuple
 from kidx.logdir.log_dir import LogDir, Problem, sibling_log_dirs
 from kidx.logdir.tree import Partition
 
-# DirectoryId.java: ids that an assignment has instead of a directory's.
-UNASSIGNED_DIRECTORY, LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"
-MIGRATING_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
-
 
 class Assignment(NamedTuple):
     """Where a partition belongs: broker ids, and the directory id on each (none before 3.7); -1 is no leader."""
@@ -29,7 +25,7 @@ class Assignment(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic as the metadata knows it; `assignments` by partition number."""
+    """A topic in the metadata; `assignments` are by partition number."""
 
     name: str
     topic_id: str
@@ -37,14 +33,14 @@ class Topic(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A value of a topic's configuration, and whose it is: "topic", "broker 1", or "cluster" (all brokers' default)."""
+    """A value of a topic's configuration, and its source: "topic", "broker 1", or "cluster" (all brokers' default)."""
 
     value: str
     source: str
 
 
 class ClusterMetadata(NamedTuple):
-    """What a metadata log adds up to. `directory` is its partition's; `brokers` has the directory ids of each broker.
+    """The state of a metadata log. `directory` is its partition's; `brokers` has the directory ids of each broker.
 
     `configurations` has the values set, by (resource type, resource name, setting). `problems` say what is missing.
     """
@@ -82,10 +78,10 @@ _BROKER_NAMES = {
 
 
 class Cluster:
-    """Log dirs that are judged together. `replay` turns a metadata partition into a ClusterMetadata.
+    """Log dirs that are checked together. `replay` turns a metadata partition into a ClusterMetadata.
 
-    The metadata log is looked for in the log dirs given, then in those next to them with the same cluster.id; it is
-    read when a question first needs it. Where there is none, every question about it has the answer None.
+    The metadata log is looked for in the log dirs given, then in those next to them with the same cluster.id, and is
+    read when it is first needed. If there is none, every method that depends on it returns None.
     """
 
     def __init__(self, log_dirs: Sequence[LogDir], replay: Callable[[Partition], ClusterMetadata]) -> None:
@@ -93,7 +89,7 @@ class Cluster:
 
     @cached_property
     def metadata(self) -> ClusterMetadata | None:
-        """The cluster's metadata, None where no log dir at hand has it."""
+        """The cluster's metadata, None if no log dir has it."""
         partition = next(filter(None, (d.metadata_partition for d in self.log_dirs)), None)
         if partition is None:
             siblings = (other for log_dir in self.log_dirs for other in sibling_log_dirs(log_dir))
@@ -102,7 +98,7 @@ class Cluster:
 
     @property
     def cluster_ids(self) -> set[str]:
-        """The cluster ids of the log dirs: several where unrelated clusters lie side by side."""
+        """The cluster ids of the log dirs: several if the log dirs belong to unrelated clusters."""
         return {d.identity.cluster_id for d in self.log_dirs if d.identity.cluster_id is not None}
 
     @property
@@ -111,13 +107,13 @@ class Cluster:
         return {} if self.metadata is None else {topic.topic_id: topic for topic in self.metadata.topics.values()}
 
     def topic(self, name: str) -> Topic | None:
-        """A topic by its name, None where the metadata does not know it."""
+        """A topic by its name, None if the metadata does not have it."""
         return None if self.metadata is None else self.metadata.topics.get(name)
 
     def setting(self, topic: str, name: str, node_id: int | None = None) -> Setting | None:
         """A topic's setting by its name (index.interval.bytes): its own, a broker's, or the cluster's default.
 
-        None where nobody set it, and where there is no metadata: server.properties is not in a log dir.
+        None if it is not set, or without metadata: log dirs do not contain server.properties.
         """
         if self.metadata is None:
             return None
@@ -133,7 +129,7 @@ class Cluster:
         return None
 
     def number(self, topic: str, name: str, node_id: int | None = None) -> int | None:
-        """A setting that is a number, None where it is not set (or is no number)."""
+        """A setting that is a number, None if it is not set (or not a number)."""
         setting = self.setting(topic, name, node_id)
         digits = setting.value.removeprefix("-") if setting else ""
         return int(setting.value) if setting and digits.isascii() and digits.isdigit() and len(digits) <= 19 else None

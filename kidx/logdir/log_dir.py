@@ -1,9 +1,9 @@
-"""One log dir of a broker: what is in it, whose it is, and how the broker left it.
+"""One log dir of a broker: its entries, its identity, its checkpoints, and whether the broker stopped cleanly.
 
 Sources: org.apache.kafka.metadata.properties.MetaProperties (meta.properties), PartitionMetadataFile,
-CleanShutdownFileHandler, and LogManager.loadLogs, which decides what a broker takes for a partition.
+CleanShutdownFileHandler, and LogManager.loadLogs, which decides which directories are partitions.
 
-Nothing is opened until it is asked for. What is wrong with a file is a Problem, never an exception: only a directory
+Files are opened only when their content is used. A damaged file is a Problem, never an exception: only a directory
 that cannot be listed raises CannotRead.
 """
 
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 
 
 class LogDirEntry(NamedTuple):
-    """A name in a log dir. `kind` is PARTITION ... OTHER_FILE; `partition` what a partition's name says, else None."""
+    """A name in a log dir. `kind` is PARTITION ... OTHER_FILE; `partition` is the parsed name, None for other kinds."""
 
     name: str
     path: str
@@ -55,9 +55,9 @@ class LogDirEntry(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What meta.properties says; None for what it does not say. `version` is 0 with ZooKeeper, 1 with KRaft.
+    """The content of meta.properties; None for missing properties. `version` is 0 with ZooKeeper, 1 with KRaft.
 
-    `node_id` is node.id, or broker.id in version 0. `cluster_id` and `directory_id` are as written, whatever they are.
+    `node_id` is node.id, or broker.id in version 0. `cluster_id` and `directory_id` are as written, valid or not.
     """
 
     cluster_id: str | None = None
@@ -68,7 +68,7 @@ class Identity(NamedTuple):
 
 
 class PartitionIdentity(NamedTuple):
-    """What partition.metadata says: `topic_id` as Kafka writes it (base64, 22 characters), None where it does not."""
+    """The content of partition.metadata: `topic_id` as Kafka writes it (base64, 22 characters), None if missing."""
 
     topic_id: str | None = None
     version: int | None = None
@@ -76,7 +76,7 @@ class PartitionIdentity(NamedTuple):
 
 
 class CleanShutdown(NamedTuple):
-    """The mark of a clean stop. `broker_epoch` is None where the mark is empty, as before KIP-966."""
+    """The mark of a clean stop. `broker_epoch` is None if the mark is empty, as before KIP-966."""
 
     broker_epoch: int | None = None
     problems: tuple[Problem, ...] = ()
@@ -90,10 +90,10 @@ class Checkpoint(NamedTuple):
 
 
 class LogDir:
-    """A broker's log dir by its path; listed once, when first asked."""
+    """A broker's log dir by its path; listed once, on first use."""
 
     def __init__(self, directory: str, entries: Iterable[Entry] | None = None) -> None:
-        """`entries` is the directory's listing where the caller has it already."""
+        """`entries` is the directory's listing, if the caller already has it."""
         self.directory = directory
         self._listing = entries
 
@@ -102,7 +102,7 @@ class LogDir:
 
     @cached_property
     def entries(self) -> list[LogDirEntry]:
-        """Everything in the directory, by name. Raises CannotRead where it cannot be listed."""
+        """Everything in the directory, by name. Raises CannotRead if it cannot be listed."""
         listing = self._listing if self._listing is not None else list_directory(self.directory or ".")
         return [self._classified(entry) for entry in listing]
 
@@ -123,17 +123,17 @@ class LogDir:
 
     @property
     def looks_like_one(self) -> bool:
-        """Whether it has a file that only a broker's log dir has."""
+        """Whether it has a file that exists only in brokers' log dirs."""
         marks = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS)
         return any(entry.name in marks for entry in self.entries)
 
     @cached_property
     def partitions(self) -> list[Partition]:
-        """The live partitions, by name; none is listed yet."""
+        """The live partitions, by name; their directories are not listed yet."""
         return [Partition(entry.path) for entry in self.of_kind(PARTITION)]
 
     def partition(self, topic: str, number: int) -> Partition | None:
-        """A live partition by topic and number, None if it is not here."""
+        """A live partition by topic and number, None if this log dir does not have it."""
         return self._by_name.get((topic, number))
 
     @cached_property
@@ -142,12 +142,12 @@ class LogDir:
 
     @property
     def metadata_partition(self) -> Partition | None:
-        """The partition of the cluster's metadata (KRaft), None where it is not here."""
+        """The partition of the cluster's metadata (KRaft), None if this log dir does not have it."""
         return self.partition(METADATA_TOPIC, 0)
 
     @cached_property
     def identity(self) -> Identity:
-        """Whose log dir this is."""
+        """The cluster, node and directory ids in meta.properties."""
         path = os.path.join(self.directory, META_PROPERTIES)
         data, problems = self._content(META_PROPERTIES, _PROPERTIES_BYTES)
         if data is None:
@@ -168,7 +168,7 @@ class LogDir:
 
     @cached_property
     def clean_shutdown(self) -> CleanShutdown | None:
-        """The mark of a clean stop, None where there is none: the broker runs, or did not stop cleanly."""
+        """The mark of a clean stop, None without one: the broker runs, or did not stop cleanly."""
         data, problems = self._content(CLEAN_SHUTDOWN_MARK, _PROPERTIES_BYTES)
         if data is None:
             return CleanShutdown(None, problems) if problems else None
@@ -187,7 +187,7 @@ class LogDir:
 
     @property
     def locked(self) -> bool:
-        """Whether a broker's .lock file is here; a stopped broker leaves it, so it does not tell a running one."""
+        """Whether there is a .lock file. A stopped broker leaves it, so it does not prove that a broker runs."""
         return any(entry.name == LOCK for entry in self.entries)
 
     def checkpoint(self, name: str) -> Checkpoint:
@@ -206,14 +206,14 @@ class LogDir:
         return {}
 
     def _content(self, name: str, limit_bytes: int) -> tuple[bytes | None, tuple[Problem, ...]]:
-        """A file's bytes, None where it is missing or cannot be read; the latter is a problem."""
+        """A file's bytes, None if it is missing or cannot be read; the latter is a problem."""
         if not any(entry.name == name for entry in self.entries):
             return None, ()
         return _read(os.path.join(self.directory, name), limit_bytes)
 
 
 def partition_identity(partition: Partition) -> PartitionIdentity:
-    """Which topic a partition's directory belongs to, by its partition.metadata; nothing where there is none."""
+    """Which topic a partition's directory belongs to, by its partition.metadata, if there is one."""
     path = os.path.join(partition.directory, PARTITION_METADATA)
     if not any(os.path.basename(file.path) == PARTITION_METADATA for file in partition.files):
         return PartitionIdentity()
@@ -235,7 +235,7 @@ def partition_identity(partition: Partition) -> PartitionIdentity:
 def sibling_log_dirs(log_dir: LogDir, most: int = 256) -> list[LogDir]:
     """Log dirs next to this one that have its cluster.id: other disks of the broker, or other brokers in a copy.
 
-    At most `most` directories are looked at. Nothing for a log dir without a cluster.id.
+    At most `most` directories are examined. Empty for a log dir without a cluster.id.
     """
     cluster_id = log_dir.identity.cluster_id
     here = absolute(log_dir.directory)
@@ -274,7 +274,7 @@ def _integer(said: dict[str, str], key: str, path: str) -> tuple[int | None, lis
 
 
 def why_no_id(text: str, reserved: int = 1) -> str:
-    """Why a text is no id as Kafka makes them, or an empty text; numbers below `reserved` are not given to anything."""
+    """Why a text is not an id as Kafka creates them, or an empty text; numbers below `reserved` are never assigned."""
     import binascii
 
     try:

@@ -35,7 +35,6 @@ _KIND_OF_NAME = {
     ".lock": "lock",
     "bootstrap.checkpoint": METADATA_SNAPSHOT,
 }
-STATES = (".deleted", ".cleaned", ".swap")
 _LARGEST_OFFSET = 2**63 - 1
 
 # 20 digits and a suffix; KRaft snapshots add the epoch, tiered-storage caches (RemoteIndexCache) a segment's UUID.
@@ -47,9 +46,9 @@ _PARTITION = r"(.+)-([0-9]+)(?:\.[0-9a-f]{32}-(delete|future|stray))?"
 
 
 class FileName(NamedTuple):
-    """What a data file's name says. `base_offset` is None where it holds none; `state` is "", ".deleted", ...
+    """A parsed file name. `base_offset` is None if the name has none; `state` is "", ".deleted", ...
 
-    `tag` is what tells files of one base offset apart: a tiered segment's UUID, a KRaft snapshot's epoch; else "".
+    `tag` distinguishes files of one base offset: a tiered segment's UUID, a KRaft snapshot's epoch; else "".
     """
 
     kind: str
@@ -91,7 +90,7 @@ def parse_file_name(path: str) -> FileName | None:
 
 
 def parse_partition_name(path: str) -> PartitionName | None:
-    """The topic and partition that a directory's name says, or None. Topics may hold dashes, dots and digits."""
+    """The topic and partition in a directory's name, or None. Topics may contain dashes, dots and digits."""
     name = os.path.basename(os.path.normpath(path))
     topic, _, partition = name.rpartition("-")
     if topic and partition.isascii() and partition.isdigit():
@@ -113,7 +112,7 @@ def index_format_of(path: str, kind: str | None = None) -> IndexFormat:
 
 
 def base_offset_of(path: str, given: int | None = None) -> int:
-    """The base offset: `given` where the caller has one, else the name's. Raises UsageError where there is none."""
+    """The base offset: `given` if the caller has one, else the name's. Raises UsageError if there is none."""
     if given is not None:
         if not 0 <= given <= _LARGEST_OFFSET:
             raise UsageError(f"{path}: --base-offset {given} is not an offset; offsets are 0 to {_LARGEST_OFFSET}")

@@ -1,6 +1,6 @@
 """Segments, partitions and the files a path argument stands for, found by names alone.
 
-As Kafka's LazyIndex, a segment knows its files' paths and opens none: listing 10,000 segments opens nothing.
+Like Kafka's LazyIndex, a segment has its files' paths and opens none: listing 10,000 segments opens no file.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Segment:
 
 
 class Partition:
-    """A directory that holds segments. Its name may say a topic and partition, or not (a scratch copy)."""
+    """A directory of segments. Its name may give a topic and partition, or not (a scratch copy)."""
 
     def __init__(self, directory: str, entries: Iterable[Entry] | None = None) -> None:
-        """`entries` is the directory's listing where the caller has it already."""
+        """`entries` is the directory's listing, if the caller already has it."""
         self.directory = directory
         self.name = parse_partition_name(absolute(directory) if directory in (".", "") else directory)
         self._entries = entries
@@ -90,26 +90,21 @@ class Partition:
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """The live segments that have a .log, by base offset: the log, to a broker."""
+        """The live segments that have a .log, by base offset: those that a broker loads."""
         return [s for s in self.all_segments if not s.state and LOG in s.files]
 
     @property
     def active_segment(self) -> Segment | None:
-        """The segment that appends go to: the one with the largest base offset. None where there is no .log."""
+        """The segment that appends go to: the one with the largest base offset. None without a .log."""
         return self.segments[-1] if self.segments else None
-
-    @cached_property
-    def other_files(self) -> list[DataFile]:
-        """Files without a base offset: leader-epoch-checkpoint, partition.metadata, ..."""
-        return [f for f in self.files if f.name.base_offset is None]
 
     @property
     def log_dir(self) -> str:
-        """The directory above: the broker's log dir, if this is a partition in one."""
+        """The parent directory: the broker's log dir, if this is a partition in one."""
         return os.path.dirname(absolute(self.directory))
 
     def stopped_cleanly(self) -> bool | None:
-        """Whether the log dir has the mark of a clean stop; None if the parent does not look like a log dir."""
+        """Whether the log dir has the mark of a clean stop; None if the parent directory does not look like one."""
         above = self.log_dir
         if exists(os.path.join(above, ".kafka_cleanshutdown")):
             return True
@@ -122,7 +117,7 @@ class Partition:
 def expand(paths: Iterable[str]) -> Iterator[str]:
     """Path arguments with globs that the shell did not expand (quoted, or in a file) expanded, each once, in order.
 
-    A pattern that nothing matches stays as it is, as in a shell: opening it will say that there is no such file.
+    A pattern without matches stays as it is, as in a shell: opening it reports that there is no such file.
     """
     seen: set[str] = set()
     for path in paths:
@@ -191,7 +186,7 @@ def partitions_below(path: str) -> Iterator[Partition]:
 def holds_evidence(directory: str) -> bool:
     """Whether a directory, links resolved, has data files, or is a partition of a log dir. Raises CannotRead.
 
-    `.lock` alone is a name that other programs use too.
+    `.lock` alone does not count, because other programs use that name, too.
     """
     directory = os.path.realpath(directory)
     kinds = _kinds_in(directory) - {"lock"}

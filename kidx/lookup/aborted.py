@@ -42,7 +42,7 @@ def read_transactions(evidence: Evidence) -> Iterator[AbortedTransaction]:
 
 
 def collect_aborted(transactions: Iterable[AbortedTransaction], fetch_from: int, fetch_to: int) -> AbortedTransactions:
-    """Those that a fetch of `fetch_from` up to, not including, `fetch_to` overlaps.
+    """The transactions that a fetch of `fetch_from` up to, not including, `fetch_to` overlaps.
 
     The search is complete at the first entry whose last stable offset is at or past `fetch_to`: later ones cannot
     have begun before it.

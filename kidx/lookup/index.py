@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LookUp(NamedTuple):
-    """One search: the slot it ends in (-1 none), what Kafka's method answers (key, value; None for nothing), the slots
+    """One search: the slot it ends in (-1 none), what Kafka's method returns (key, value; None for nothing), the slots
     read in order, and the distinct pages touched in the order of first touch.
     """
 
@@ -31,9 +31,9 @@ class LookUp(NamedTuple):
 
 
 class IndexReader:
-    """An index over its valid entries alone: a zero tail is preallocation and a torn entry is none. A context manager.
+    """The valid entries of an index: without its zero tail (preallocation) and a torn entry. A context manager.
 
-    A key is what the index is ordered by and searched for (an offset; a time index's timestamp), a value what it leads
+    A key is what the index is ordered by and searched for (an offset; a time index's timestamp), a value what it maps
     to (a position; a time index's offset). Offsets are absolute. A transaction index has entries, but no search: it is
     read from its start (see kidx.lookup.aborted).
     """
@@ -60,7 +60,7 @@ class IndexReader:
         return self.extent.entries
 
     def hold(self) -> None:
-        """Read all entries into memory at once: for many look-ups."""
+        """Read all entries into memory, for many look-ups."""
         self._held = self._evidence.read(0, self.entries * self.index_format.size)
 
     def entry(self, slot: int) -> tuple[int, int]:
@@ -92,7 +92,7 @@ class IndexReader:
         return lambda slot: entry(slot)[part]
 
     def bounds(self, target: int, by: str = KEY, kind: str = WARM, read: ReadSlot | None = None) -> Bounds:
-        """The largest lower and the smallest upper bound of a target; `read` where the probes are to be watched.
+        """The largest lower and the smallest upper bound of a target; `read` replaces the reader, to record probes.
 
         Raises WrongFormat for a transaction index.
         """
@@ -101,7 +101,7 @@ class IndexReader:
         return search(read or self.reader(by), self.entries, self.index_format.warm_entries, target, kind)
 
     def answer(self, slot: int, by: str = KEY, bound: str = LOWER) -> tuple[int, int] | None:
-        """What Kafka's method answers for the slot found: the entry, and without one its fallback, if it has one.
+        """What Kafka's method returns for the slot found: the entry, or without one the method's fallback, if any.
 
         OffsetIndex.lookup falls back on (base offset, 0), TimeIndex.lookup on (-1, base offset). The others have none:
         fetchUpperBoundOffset (by value, upper) is then empty.

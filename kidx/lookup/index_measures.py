@@ -1,4 +1,4 @@
-"""Measures of an index: how full it is, what it spans, how dense it is. Reads only its first and last entry."""
+"""Measures of an index: its size, range and density. Reads only its first and last entry."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kidx.pages.geometry import PAGE_BYTES
 
 
 class Measures(NamedTuple):
-    """One index file. `capacity` and `slack` count entries: those the file has room for, and those still free.
+    """One index file. `capacity` counts the entries that fit into the file, `slack` those that still fit.
 
-    First and last are the numbers of the first and last entry, None where there is none or the kind has no such
-    number. Densities are means between the first and the last entry, None below two entries: offsets an entry, and
-    bytes of log an entry. `pages` hold the entries. The warm section is None for a transaction index.
+    First and last are the numbers of the first and last entry, None if there is none or the kind has no such number.
+    Densities are means between the first and the last entry, None below two entries: offsets per entry, and bytes of
+    log per entry. `pages` counts the pages with entries. The warm section is None for a transaction index.
     """
 
     kind: str

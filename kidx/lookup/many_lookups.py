@@ -1,10 +1,10 @@
 """Look-ups by the million: the slots and the page paths of Kafka's searches, as arrays.
 
-ManyLookups searches one index for many targets. Equal to kidx.lookup.search, target by target, on every index whose
-numbers strictly rise; where they do not, a search may end anywhere, and only the plain one says where.
+ManyLookups searches one index for many targets. Its results equal those of kidx.lookup.search on every index whose
+numbers strictly rise; where they do not, a search may end anywhere, and only the plain search can find out.
 
 probed_slots needs no index: which slots a search reads depends on the index's length, the slot it ends in, and whether
-it hits an entry exactly. So the searches of an index that grows are simulated from lengths and slots alone.
+it hits an entry exactly. So searches of a growing index are simulated from lengths and slots alone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ORDER_BITS = 32  # the low half of a packed sort key: the target's place
 
 
 class Found(NamedTuple):
-    """Where look-ups end: `slots` (int32, -1 none) are largest lower bounds, `paths` (int32) number rows of a
-    PagePaths' `pages`. Both have the shape of the targets.
+    """Where look-ups end: `slots` (int32, -1 none) are largest lower bounds, `paths` (int32) are row numbers of
+    PagePaths.pages. Both have the shape of the targets.
     """
 
     slots: npt.NDArray[np.int32]
@@ -42,7 +42,7 @@ class ManyLookups:
 
     def __init__(self, numbers: npt.NDArray[np.int64], entry_bytes: int, warm_entries: int) -> None:
         if (numbers[1:] <= numbers[:-1]).any():
-            raise ValueError("the numbers do not strictly rise, so where a search ends depends on its way")
+            raise ValueError("the numbers do not strictly rise, so where a search ends depends on its path")
         self.entries, self._entry_bytes, self._warm_entries = len(numbers), entry_bytes, warm_entries
         self._numbers = numbers
         first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, 0)

@@ -1,7 +1,7 @@
 """A partition as a consumer sees it: where the log starts and ends, reads and ListOffsets across segments.
 
 Sources: org.apache.kafka.storage.internals.log.UnifiedLog (read, fetchOffsetByTimestamp), kafka.cluster.Partition
-(fetchOffsetForTimestamp) and KafkaApis (which negative timestamps are none).
+(fetchOffsetForTimestamp) and KafkaApis (which negative timestamps are invalid).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Listed(NamedTuple):
 class PartitionReader:
     """A partition's bounds and segments, as a consumer sees them.
 
-    What the files cannot tell is taken from what they have: without a replication-offset-checkpoint the high watermark
-    is the log's end, without a log-start-offset-checkpoint the log starts with its first segment. Raises CannotRead for
-    a directory without segments.
+    Missing files are replaced by assumptions: without a replication-offset-checkpoint the high watermark is the log's
+    end, without a log-start-offset-checkpoint the log starts with its first segment. Raises CannotRead for a directory
+    without segments.
     """
 
     def __init__(self, partition: Partition) -> None:
@@ -157,9 +157,9 @@ class PartitionReader:
     ) -> Listed:
         """The broker's ListOffsets: the first record at or past a time (and `start`), or what one of SPECIAL means.
 
-        Only the first segment that reaches the time is searched, as there. `watch` gets its reader when that is done.
-        Raises UsageError for a negative number that means nothing to a broker of that version, CannotRead for what
-        tiered storage alone knows.
+        Only the first segment that reaches the time is searched, as in the broker. `watch` is called with its reader
+        afterwards. Raises UsageError for a negative number that a broker of that version does not know, CannotRead for
+        answers that only tiered storage has.
         """
         if timestamp < 0:
             self._must_be_known(timestamp, start, broker_version)
@@ -173,7 +173,7 @@ class PartitionReader:
             with SegmentReader(segment) as reader:
                 if broker_version >= versions.MAX_TIMESTAMP_BY_RECORD:
                     found = reader.find_timestamp_from(largest, offset)
-                else:  # the offset beside it in the time index, mostly its batch's last, and the newest epoch
+                else:  # the offset next to it in the time index, usually its batch's last, and the newest epoch
                     entry = (largest, offset, self._epochs.latest) if largest >= 0 else (None, None, None)
                     found = FoundTime(0, *entry)
                 if watch:
@@ -213,7 +213,7 @@ class PartitionReader:
             word = _word_of(timestamp)
             raise CannotRead(
                 f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
-                "a partition's files; of a partition that is not tiered a broker says that there is none"
+                "a partition's files; for a partition that is not tiered a broker answers none"
             )
 
     @cached_property

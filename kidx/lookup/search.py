@@ -1,8 +1,8 @@
-"""Kafka's two searches over an index, slot for slot as its code reads them.
+"""Kafka's two searches over an index, reading the same slots in the same order.
 
 Source: org.apache.kafka.storage.internals.log.AbstractIndex (indexSlotRangeFor, binarySearch). Both searches take a
 function that reads one slot's number, and call it exactly where Kafka parses an entry: which slots are read, and in
-which order, decides what pages a look-up touches. No numpy here: a look-up must start at once.
+which order, determines the pages that a look-up touches. No numpy here: a look-up must start fast.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def standard_search(read: ReadSlot, entries: int, target: int) -> Bounds:
 
 
 def warm_search(read: ReadSlot, entries: int, warm_entries: int, target: int) -> Bounds:
-    """The search since KAFKA-6432: the end first, which in-sync followers and consumers keep in memory.
+    """The search since KAFKA-6432: first the end, which in-sync followers and consumers keep in memory.
 
     `warm_entries` is how many entries the warm section holds; it begins that many before the last one.
     """

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class FoundBatch(NamedTuple):
-    """Where an offset is: the index slot that the walk began from (-1: the log's start), its position in bytes, how
-    many bytes of batches were walked, and the batch, None where the segment has none that reaches the offset.
+    """Where an offset is: the index slot where the walk began (-1: the log's start), its position in bytes, how many
+    bytes of batches were walked, and the batch, None if no batch of the segment reaches the offset.
 
-    `base_offset` is the batch's first offset, as Kafka 4.3 answers: of a compressed v0 or v1 message the first one
-    inside. `record` is the first one at or past the target, None where compaction left none in this batch.
+    `base_offset` is the batch's first offset, as Kafka 4.3 returns it: of a compressed v0 or v1 message the first one
+    inside. `record` is the first one at or past the target, None if compaction left none in this batch.
     """
 
     index_slot: int
@@ -73,8 +73,8 @@ class Slice(NamedTuple):
 class SegmentReader:
     """One segment opened for look-ups. A context manager.
 
-    An index that is missing is named in `missing`, and the walk begins at the log's start, as with an empty one.
-    What a broker would stumble over is said in `troubles`. Raises CannotRead where the log cannot be opened.
+    Missing indexes are named in `missing`; the walk then begins at the log's start, as with an empty index. `troubles`
+    has a sentence for each problem that a broker would run into. Raises CannotRead if the log cannot be opened.
     """
 
     def __init__(self, segment: Segment) -> None:
@@ -124,8 +124,8 @@ class SegmentReader:
         return FoundTime(walked.bytes_walked, None, None, None)
 
     def find_timestamp_from(self, timestamp: int, offset: int) -> FoundTime:
-        """UnifiedLog's way to the maximum timestamp: the first record with exactly that timestamp in the first batch
-        that has it as its maximum, from where the offset index leads for `offset`; none for -1, no timestamp.
+        """Find the maximum timestamp as UnifiedLog does: the first record with this timestamp in the first batch whose
+        maximum it is, from where the offset index points for `offset`; none for -1, no timestamp.
         """
         if timestamp < 0:
             return FoundTime(0, None, None, None)
@@ -153,8 +153,8 @@ class SegmentReader:
     def largest_timestamp(self, *, active: bool) -> tuple[int, int]:
         """LogSegment.readMaxTimestampAndOffsetSoFar: the largest timestamp (-1 for none) and its offset.
 
-        A rolled segment's last time index entry says it. An active, preallocated or missing index may lag behind: the
-        batches from that entry's offset on are walked, too.
+        A rolled segment's last time index entry has both. An active, preallocated or missing index may be behind, so
+        the batches from that entry's offset on are walked, too.
         """
         largest = (NO_TIMESTAMP, self.base_offset)
         if self.times is not None:
@@ -181,7 +181,7 @@ class SegmentReader:
     def windows(self, *, check_crc: bool = True) -> Scan:
         """Every batch from the log's start, a few MiB of the log at a time: Windows of columns (kidx.segments.windows).
 
-        The scan's `ending` says afterwards how the log ended.
+        Afterwards, the scan's `ending` states how the log ended.
         """
         from kidx.segments.scan import scan
 
@@ -190,9 +190,9 @@ class SegmentReader:
         return scan(self.log, positions, check_crc=check_crc)
 
     def batches(self, *, check_crc: bool = True) -> npt.NDArray[np.void]:
-        """Every batch of the log as one structured array, shape (batches,); about 90 bytes of memory a batch.
+        """Every batch of the log as one structured array, shape (batches,); about 90 bytes of memory per batch.
 
-        The columns are kidx.segments.windows.COLUMNS. A log that ends otherwise than at a batch's end is in `troubles`.
+        The columns are kidx.segments.windows.COLUMNS. If the log does not end at a batch's end, `troubles` states it.
         """
         import numpy as np
 
@@ -236,7 +236,7 @@ class SegmentReader:
     def _start_of(self, offset: int) -> tuple[int, int]:
         """Slot and position that the offset index gives for an offset, (-1, 0) where it has none.
 
-        A position outside the log is said, and taken for the log's end: a broker finds nothing from there, either.
+        A position outside the log is added to `troubles` and treated as the log's end, where a broker finds nothing.
         """
         slot = self._slot(self.offsets, OFFSET, offset)
         if self.offsets is None or slot < 0:

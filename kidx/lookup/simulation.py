@@ -1,9 +1,9 @@
 """The cost of look-ups when memory is short: a workload's page touches, replayed against a page cache.
 
-One cache is shared by everything, as on a broker: index pages that look-ups read and appends write, log pages that
-appends write and readers fetch. Log pages are many and come once; they push out index pages that nothing has asked for
-lately. With the standard search those are the very pages that a look-up needs when the index grows by a page and the
-middles move: KAFKA-6432.
+All pages share one cache, as on a broker: index pages that look-ups read and appends write, log pages that appends
+write and readers fetch. Log pages are many and are used once; they evict index pages that were not used recently. With
+the standard search, a look-up needs exactly those pages when the index grows by a page and the midpoints move
+(KAFKA-6432).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def simulate(
 ) -> LookUps:
     """Run a workload. `warm_bytes` is the warm section's length, None for the standard search.
 
-    `away` holds the numbers of readers that read from another machine (RocketMQ's slave): their look-ups touch nothing
+    `away` has the numbers of readers that read from another machine (RocketMQ's slave): their look-ups touch no page
     here and are left out. Deterministic.
     """
     warm_entries = None if warm_bytes is None else warm_bytes // workload.entry_bytes
@@ -75,7 +75,7 @@ def simulate(
 
 
 def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:
-    """Pages written before the start are in memory as far as they fit: index pages, the latest last; the log's end."""
+    """Put the pages written before the start into the cache, as many as fit: index pages, then the log's end."""
     pages = -(-workload.start * workload.entry_bytes // page_bytes)
     for page in range(max(0, pages - cache.capacity), pages):
         cache.replay([(p << _PARTITION_SHIFT) + page for p in range(workload.partitions)])

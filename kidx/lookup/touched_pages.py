@@ -1,4 +1,4 @@
-"""Pages that look-ups in an index touch: of one target, of many, and of the last entry while the index grows."""
+"""The pages that look-ups in an index touch: for one target, for many, and for the last entry of a growing index."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ if TYPE_CHECKING:
 
 MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
 TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
-WORKLOADS = (TAIL, UNIFORM, ALL, REPLAY)
 UNIFORM_LOOKUPS = 100_000
 
 
-def way_of(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> LookUp:
-    """A look-up by key."""
+def lookup_by_key(index: IndexReader, target: int, kind: str, page_bytes: int = PAGE_BYTES) -> LookUp:
+    """Search for one key, recording its path."""
     return index.look_up(target, search=kind, page_bytes=page_bytes)
 
 
 def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes: int = PAGE_BYTES) -> Counter[int]:
-    """How many of the look-ups touch each page: page to number, pages never touched left out."""
+    """How many of the look-ups touch each page, by page; pages never touched are left out."""
     if len(targets) >= MANY and (many := many_lookups(index)):
         counts = many.paths(kind, page_bytes).touches(many.look_up(targets, kind, page_bytes).paths)
         return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
     touched: Counter[int] = Counter()
     for target in targets:
-        touched.update(way_of(index, target, kind, page_bytes).pages)
+        touched.update(lookup_by_key(index, target, kind, page_bytes).pages)
     return touched
 
 
 def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
     """The targets of a workload, keys of the index.
 
-    `tail`: the entries of the warm section, as readers in step look them up. `all`: every entry. `uniform`: 100,000
+    `tail`: the entries of the warm section, as in-sync readers look them up. `all`: every entry. `uniform`: 100,000
     numbers between the first and the last key, the same for the same seed. Raises UsageError for an empty index.
     """
     if not index.entries:
@@ -79,7 +78,7 @@ class Growth(NamedTuple):
 
 
 def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
-    """What KAFKA-6432 is about: the last look-up in an index of `pages` full pages, whatever its entries are."""
+    """The subject of KAFKA-6432: looking up the last entry in an index of `pages` full pages, for any entries."""
     needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
     before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
     return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def open_transactions(partition: Partition, end_offset: int) -> dict[int, int]:
     """First offsets of the transactions that have no marker before `end_offset`, by producer id.
 
-    As a broker that starts: the newest producer snapshot up to there, then the batches after it.
+    Computed as a broker does at start: from the newest producer snapshot up to there and the batches after it.
     """
     since, producers = newest_snapshot(partition, end_offset)
     ongoing = {p.producer_id: p.current_txn_first_offset for p in producers if p.current_txn_first_offset >= 0}
@@ -47,8 +47,8 @@ def batches_since(partition: Partition, since: int) -> Iterator[Batch]:
 
 
 def is_aborted(segments: Iterable[Segment], producer_id: int, offset: int) -> bool:
-    """Whether the transaction of a producer around `offset` was aborted: by the transaction indexes of the offset's
-    segment and those after it, up to the one that says it is complete.
+    """Whether the transaction of a producer around `offset` was aborted, by the transaction indexes of the offset's
+    segment and of those after it, up to the first that is complete for this offset.
     """
     for segment in segments:
         file = segment.file(TRANSACTION)
@@ -84,5 +84,5 @@ def _follow(ongoing: dict[int, int], batch: Batch) -> None:
     """A producer's transaction begins with its first transactional batch and ends with its marker."""
     if not batch.control:
         ongoing.setdefault(batch.producer_id, batch.base_offset)
-    elif batch.record_count:  # compaction can leave a marker's batch empty; Kafka then passes it over
+    elif batch.record_count:  # compaction can leave a marker's batch empty; Kafka ignores such a batch
         ongoing.pop(batch.producer_id, None)

@@ -1,6 +1,6 @@
-"""What brokers' indexes go through: appends, and readers at the tail or behind it. As text, a line a fact.
+"""A workload on brokers' indexes: appends, and readers at the tail or behind it. As text, one fact per line.
 
-    partitions 4            # each with one offset index of its own
+    partitions 4            # each with its own offset index
     start 6000              # entries in each when it begins
     seconds 60
     append 20               # entries a second, each partition
@@ -9,9 +9,9 @@
     reader follower members 2 rate 10 lag 0
     reader batch-job members 1 rate 5 lag 4000 read-pages 16
 
-A reader does `rate` look-ups a second, each partition and member, and reads `read-pages` pages of log (1 where not said
-from where each leads). It starts `lag` entries behind the end, goes on by what it read, and when it has caught up falls
-back as far again. `#` starts a comment.
+A reader does `rate` look-ups per second, partition and member; each reads `read-pages` pages of log (default 1). It
+starts `lag` entries behind the end, continues after what it read, and falls back as far again when it has caught up.
+`#` starts a comment.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def parse_workload(lines: Iterable[str], source: str) -> Workload:
 
 
 def check_size(workload: Workload, source: str) -> None:
-    """Raises UsageError for a workload of more events than a simulation should take."""
+    """Raises UsageError for a workload of more events than a simulation may have."""
     a_second = workload.append + sum(r.members * r.rate for r in workload.readers)
     events = workload.partitions * workload.seconds * a_second
     if events > MAX_EVENTS:

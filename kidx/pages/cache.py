@@ -1,6 +1,6 @@
-"""Two models of a page cache: plain LRU, and the two lists that Linux keeps.
+"""Two models of a page cache: plain LRU, and the two lists of Linux.
 
-A page is any integer. `replay` takes the pages touched, in order, and says which touches found their page missing.
+A page is any integer. `replay` takes the pages touched, in order, and returns which touches missed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def page_cache(policy: str, capacity: int) -> PageCache:
 
 
 class LruCache:
-    """The page that was not touched for longest makes room."""
+    """Evicts the least recently used page."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -63,14 +63,14 @@ class LruCache:
 
 
 class TwoListCache:
-    """Linux's inactive and active list, as far as mapped file pages go (mm/vmscan.c, mm/workingset.c).
+    """Linux's inactive and active list, for mapped file pages only (mm/vmscan.c, mm/workingset.c).
 
     A missing page enters the inactive list; the touch that brought it in does not count. A later touch only sets its
-    accessed bit; what that is worth is decided when room is needed, 32 pages at a time: the oldest inactive page is
-    dropped if nothing touched it since it was last looked at, goes round once more if it was touched, and becomes
-    active the second time. Active pages are demoted while they outnumber the inactive ones; and, as fast as inactive
-    ones are looked at, while pages come back that were dropped too early. Such a page (dropped no longer ago than the
-    active list could have kept it) becomes active at once.
+    accessed bit, which is evaluated when room is needed, 32 pages at a time: the oldest inactive page is dropped if it
+    was not touched since it was last scanned, goes round once more if it was, and becomes active the second time.
+    Active pages are demoted while they outnumber the inactive ones; also, at the rate at which inactive ones are
+    scanned, while pages return that were dropped too early. Such a page (dropped no longer ago than the active list
+    could have kept it) becomes active at once.
     """
 
     def __init__(self, capacity: int) -> None:

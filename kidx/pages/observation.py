@@ -1,8 +1,8 @@
-"""Watch a look-up happen: evict a file's pages, read as the look-up reads, and see which pages came in.
+"""Observe a look-up: evict a file's pages, read as the look-up does, and see which pages came in.
 
-Kafka maps its indexes, so reads here go through a mapping too, with MADV_RANDOM: without it the kernel reads ahead, up
-to 2,048 pages for one look-up, and what came in would say nothing of what was needed. Only on a file system that has
-pages to evict: tmpfs keeps everything.
+Kafka maps its indexes, so reads here use a mapping, too, with MADV_RANDOM: without it the kernel reads ahead, up to
+2,048 pages for one look-up, and the pages that came in would not be those that were needed. This works only on file
+systems whose pages can be evicted: tmpfs keeps all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TMPFS_MAGICS = {0x01021994: "tmpfs", 0x858458F6: "ramfs"}
 
 
 class Observation(NamedTuple):
-    """Pages that came in, in page order, major faults, and the time; None, with `why`, where it cannot be seen."""
+    """Pages that came in, in page order, major faults, and the time; None, with `why`, if they cannot be observed."""
 
     pages: list[int] | None
     faults: int | None
@@ -36,17 +36,17 @@ class Observation(NamedTuple):
 
 
 class CannotObserve(KidxError):
-    """Raised when pages cannot be evicted or seen here; the message says why."""
+    """Raised when pages cannot be evicted or observed; the message gives the reason."""
 
 
 class Specimen:
-    """A file whose pages may be evicted: a private copy of the evidence, or, asked for loudly, the original itself."""
+    """A file whose pages may be evicted: a private copy of the evidence, or, on explicit request, the original."""
 
     def __init__(self, fd: int, size: int) -> None:
         self._fd, self._size = fd, size
 
     def observe(self, look_up: Callable[[Callable[[int, int], bytes]], object]) -> Observation:
-        """Evict, run `look_up(read)`, read(position, length) giving bytes through a mapping, and see what came in."""
+        """Evict, run `look_up(read)`, where read(position, length) returns bytes of a mapping, and see what came in."""
         os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_DONTNEED)
         left = [page for page, flag in enumerate(mincore(self._fd, self._size)) if flag & 1]
         if left:
@@ -70,7 +70,7 @@ class Specimen:
 
 @contextmanager
 def private_copy(evidence: Evidence, directory: str | None = None) -> Iterator[Specimen]:
-    """A copy in a temporary directory (TMPDIR, or `directory`), gone afterwards. Raises CannotObserve, CannotRead."""
+    """A temporary copy, in TMPDIR or `directory`, deleted afterwards. Raises CannotObserve, CannotRead."""
     place = directory or tempfile.gettempdir()
     if holds_evidence(place):
         raise CannotObserve(f"{place}: Kafka's files are there, and kidx puts no copy among them; set TMPDIR")
@@ -90,7 +90,7 @@ def private_copy(evidence: Evidence, directory: str | None = None) -> Iterator[S
 
 @contextmanager
 def original(evidence: Evidence) -> Iterator[Specimen]:
-    """The file itself: its pages are evicted, which its broker will feel. Raises CannotObserve."""
+    """The file itself: its pages are evicted, which slows its broker. Raises CannotObserve."""
     if evidence.fileno() < 0:
         raise CannotRead(f"{evidence.path}: not a file; only a file's own pages can be evicted")
     _must_be_evictable(evidence.fileno(), evidence.size, "the file's own place; observe a private copy")
@@ -105,11 +105,11 @@ def _must_be_evictable(fd: int, size: int, where: str) -> None:
         raise CannotObserve(f"{kind} keeps all pages in memory and evicts none; it holds {where}")
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     if cached_pages(fd) not in (None, 0):
-        raise CannotObserve(f"the system keeps pages that it was told to evict, in {where}")
+        raise CannotObserve(f"the system did not evict pages when requested, in {where}")
 
 
 def _file_system_magic(fd: int) -> int:
-    """statfs's f_type, which os.fstatvfs leaves out; 0 where it cannot be had."""
+    """statfs's f_type, which os.fstatvfs leaves out; 0 if it is unavailable."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = (ctypes.c_long * 64)()
     return int(buffer[0]) & 0xFFFFFFFF if libc.fstatfs(fd, buffer) == 0 else 0

@@ -1,8 +1,8 @@
-"""Which pages a search touches on its way to each slot: a table made once, read for any number of look-ups.
+"""Which pages a search touches on its way to each slot: a table computed once and used for any number of look-ups.
 
-In an ordered index the slots that a search probes depend on where it ends alone: on the slot, on whether an equal
-entry stopped it early, and on which section the target lies in. And once a bisection is inside one page that it has
-touched, it touches no other: so there are about as many different paths as pages, not as slots.
+In an ordered index the slots that a search probes depend only on where it ends: on the slot, on whether an equal entry
+stopped it early, and on the section in which the target lies. Once a bisection is inside a page that it has touched, it
+touches no other, so there are about as many different paths as pages, not as slots.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PagePaths:
         self.pages = self._page_table()
 
     def touches(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """How many of the look-ups with these path numbers touch each page; up to the last page touched."""
+        """How many of the look-ups with these path numbers touch each page, up to the last page touched."""
         times = np.bincount(numbers, minlength=len(self.pages))
         touched = self.pages != NO_PAGE
         weights = np.broadcast_to(times[:, None], self.pages.shape)[touched]

@@ -1,8 +1,8 @@
-"""Which pages of a file are in the page cache now, asked without bringing any in.
+"""Which pages of a file are in the page cache now, without bringing any in.
 
-mincore(2) answers page by page, for a mapping of the file that is never touched. It says "all resident" to those who
-neither own the file nor may write to it (Linux since 5.2, so that nobody spies on others' reads): then the answer is
-unknown here, never a guess. cachestat(2), Linux 6.5, counts pages.
+mincore(2) reports page by page, for a mapping of the file that is never touched. For users who neither own the file nor
+may write to it, it reports all pages as resident (since Linux 5.2, to prevent spying on others' reads): then the result
+is unknown here, never a guess. cachestat(2), Linux 6.5, counts pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SYS_CACHESTAT = 451  # the same on every architecture
 
 
 class Residency(NamedTuple):
-    """`pages` is how many the file has, `resident` which are in memory; None, with `why`, where the system hides it."""
+    """`pages` is how many the file has, `resident` which are in memory; None, with `why`, if the system hides it."""
 
     pages: int
     resident: list[int] | None
@@ -41,7 +41,7 @@ def residency_of(evidence: Evidence) -> Residency:
     if pages == 0:
         return Residency(0, [], None)
     if not may_know(fd):
-        return Residency(pages, None, "the system tells only the file's owner, root, or who may write to it")
+        return Residency(pages, None, "the system reports this only to root, the owner and users who may write")
     try:
         vector = mincore(fd, size)
     except OSError as e:
@@ -54,7 +54,7 @@ def residency_of(evidence: Evidence) -> Residency:
 
 
 def cached_pages(fd: int) -> int | None:
-    """How many of a file's pages are cached (cachestat), None where this system does not say."""
+    """How many of a file's pages are cached (cachestat), None if this system does not report it."""
     libc = ctypes.CDLL(None, use_errno=True)
     asked, counts = _Range(0, 0), _Counts()
     if libc.syscall(_SYS_CACHESTAT, fd, ctypes.byref(asked), ctypes.byref(counts), 0):

@@ -29,7 +29,7 @@ class BatchUnit(NamedTuple):
 
 
 class BatchConsumeQueue(MappedFiles):
-    """One queue. `max_physical` is where the last message starts that it has a unit of, -1 without units."""
+    """One queue. `max_physical` is the start of the last message that has a unit, -1 without units."""
 
     unit_bytes = WIDTH
     kind = "batch"
@@ -44,7 +44,7 @@ class BatchConsumeQueue(MappedFiles):
         return BatchUnit(*BATCH_UNIT.struct.unpack(file.read(position, WIDTH)))
 
     def recover(self) -> None:
-        """Find the end as the broker does: from the third-last file, the first invalid unit ends it all."""
+        """Find the end as the broker does: from the third-last file on, the first invalid unit ends the queue."""
         if not self.files:
             return
         index = max(0, len(self.files) - 3)
@@ -60,7 +60,7 @@ class BatchConsumeQueue(MappedFiles):
         self._revise()
 
     def drop_from(self, log_end: int) -> None:
-        """Drop units at or past the commit log's end; as in a ConsumeQueue a last file's first unit is not checked."""
+        """Drop units at or past the commit log's end; as in a ConsumeQueue, a last file's first unit is unchecked."""
         self.max_physical = log_end - 1
         while self.files:
             file = self.files[-1]
@@ -76,7 +76,7 @@ class BatchConsumeQueue(MappedFiles):
         self._revise()
 
     def put(self, message: Message, tag_code: int) -> None:
-        """Give a message its unit, in memory; nothing where the queue has it or the message holds no batch."""
+        """Add a message's unit, in memory, unless the queue has it or the message is not a batch."""
         base, count = message.batch()
         if base < 0 or count < 0 or message.physical_offset <= self.max_physical:
             return
@@ -90,7 +90,7 @@ class BatchConsumeQueue(MappedFiles):
             self._revise()
 
     def correct_min_offset(self, log_start: int) -> None:
-        """Set the min offset: past the first file's leading units of messages that are gone."""
+        """Set the min offset: past the first file's leading units of deleted messages."""
         self._revise()
         if self.files:
             for at in range(0, self.files[0].wrote, WIDTH):
@@ -107,7 +107,7 @@ class BatchConsumeQueue(MappedFiles):
         first = self.files[0]
         self.min_offset = self.unit(first, 0).base_offset if first.wrote >= WIDTH else -1
         self.max_offset = 0
-        for file in self.files[:-3:-1]:  # the last, or the one before it where the last is new
+        for file in self.files[:-3:-1]:  # the last, or the one before it if the last is new
             if file.wrote >= WIDTH:
                 last = self.unit(file, file.wrote - WIDTH)
                 self.max_offset = last.base_offset + last.batch_size

@@ -1,4 +1,4 @@
-"""The version of the broker that is asked, and what depends on it: from the same files others answer differently."""
+"""The version of the broker to imitate, and what depends on it: versions give different answers for the same files."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class BrokerVersion(NamedTuple):
 
     @property
     def dispatches_on_load(self) -> bool:
-        """5.3.2 on: recovery gives the queues what they lack after a clean stop, too, and starts where they end."""
+        """5.3.2 on: recovery adds missing units after a clean stop, too, and starts where the queues end."""
         return self.number >= (5, 3, 2)
 
     @property
     def limits_recovery(self) -> bool:
-        """5.4.0 on: recovery reads at most ten files of the commit log, and starts at a sound message only."""
+        """5.4.0 on: recovery reads at most ten files of the commit log, and starts only at an intact message."""
         return self.number >= (5, 4, 0)
 
     @property
@@ -77,7 +77,7 @@ def parse_version(text: str) -> tuple[int, int, int]:
 
 
 def version_of(given: str | None, algorithm: str | None, five: bool) -> BrokerVersion:
-    """The version given, else the newest of the line that wrote the store; a given algorithm wins over both.
+    """The version given, else the newest of the line that wrote the store; a given algorithm takes precedence.
 
     classic on a store of 5.x is 5.1.0, the last version with it; current on one of 4.x is what 5.5.1 would answer.
     """
@@ -90,7 +90,7 @@ def version_of(given: str | None, algorithm: str | None, five: bool) -> BrokerVe
 
 
 def written_by_five(layout: Layout, last_message_ends_properties: bool | None, abort_has_pid: bool) -> bool:
-    """Whether a 5.x broker wrote a store last: what only 5.x leaves behind, else how it ends a message's properties."""
+    """Whether a 5.x broker wrote a store last: by files that only 5.x writes, else by the end of message properties."""
     if layout.rocksdb or layout.rocksdb_copy or layout.batch_queues or layout.abort_backup or abort_has_pid:
         return True
     return bool(last_message_ends_properties)

@@ -8,7 +8,7 @@ from kidx.rocketmq.layout import StoreFile
 
 
 class Checkpoint:
-    """What the checkpoint file says; zeros where it is missing or short, as a broker takes it."""
+    """The content of the checkpoint file; zeros if it is missing or short, as in a broker."""
 
     physic_timestamp: int
     logics_timestamp: int

@@ -1,4 +1,4 @@
-"""The commit log as a loaded broker has it: where it starts and ends, and what a queue unit finds there."""
+"""The commit log as loaded by a broker: where it starts and ends, and the message that a queue unit points to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SYS_FLAG_AT = 36
 
 
 class CommitLog(MappedFiles):
-    """The commit log's files; `end_offset` is right once the store's recovery has set it."""
+    """The commit log's files; the store's recovery sets `end_offset`."""
 
     def __init__(self, opened: OpenFiles, files: list[StoreFile], file_size: int) -> None:
         super().__init__(opened, files, file_size)
@@ -40,9 +40,9 @@ class CommitLog(MappedFiles):
         return offset + self.file_size - remainder(offset, self.file_size)
 
     def store_timestamp(self, offset: int, size: int, checks_end: bool) -> tuple[int, tuple[MappedFile, int] | None]:
-        """What a time search reads of a message: its store time, and (file, position) of the message read.
+        """The parts of a message that a time search reads: its store time, and (file, position) of the message.
 
-        -1 where the log does not hold it (pickupStoreTimestamp); `checks_end` is 5.1's test against the log's end.
+        -1 if the log does not have it (pickupStoreTimestamp); `checks_end` is 5.1's test against the log's end.
         Raises JavaThrows for a size too small to hold the fields.
         """
         if offset < self.first_offset or (checks_end and offset + size > self.end_offset):
@@ -62,7 +62,7 @@ class CommitLog(MappedFiles):
 
 
 class _Window:
-    """Bytes of a file by position, read 1 MiB at a time and forward."""
+    """Bytes of a file by position, read forward, 1 MiB at a time."""
 
     def __init__(self, file: MappedFile) -> None:
         self._file, self._at, self._data = file, 0, b""
@@ -74,7 +74,7 @@ class _Window:
 
 
 def walk(file: MappedFile, limit: int | None = None) -> Iterator[tuple[int, Message | Blank | Broken]]:
-    """(position, what is there) of each record of a commit-log file; a Blank or a Broken is the last.
+    """(position, record) for each record of a commit-log file; a Blank or a Broken is the last.
 
     Reads in windows of 1 MiB, so memory stays bounded by the largest message.
     """
@@ -90,8 +90,8 @@ def walk(file: MappedFile, limit: int | None = None) -> Iterator[tuple[int, Mess
 
 
 def take_end_marker(found: Message | Blank | Broken, remaining: int, five: bool) -> bool:
-    """Whether a recovering broker takes this for the end of a file and continues with the next.
+    """Whether a recovering broker treats this as the end of a file and continues with the next.
 
-    5.x looks at the size first and stops at a blank record whose size cannot be.
+    5.x checks the size first and stops at a blank record with an impossible size.
     """
     return isinstance(found, Blank) and (not five or 0 <= found.size <= remaining)

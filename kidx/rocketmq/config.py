@@ -1,4 +1,4 @@
-"""What a broker's properties say about a store's files, or what the files themselves let one infer."""
+"""Settings of a store's files: from the broker's properties, or inferred from the files."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def read_config(path: str | None) -> StoreConfig:
         elif name == "messageDelayLevel":
             config.delay_levels_ms = parse_delay_levels(value)
             if config.delay_levels_ms is None:
-                raise UsageError(f"{path}: {name}={value}: times such as 1s 5s 10m 2h are wanted")
+                raise UsageError(f"{path}: {name}={value}: give times such as 1s 5s 10m 2h")
         elif name in _KEYS:
             if not (value.isascii() and value.isdigit()) or int(value) == 0 or int(value) >= 1 << 31:
-                raise UsageError(f"{path}: {name}={value}: a positive 32-bit number is wanted")
+                raise UsageError(f"{path}: {name}={value}: give a positive 32-bit number")
             setattr(config, _KEYS[name], int(value))
     if config.queue_bytes:  # getMappedFileSizeConsumeQueue rounds up to whole units
         config.queue_bytes = -(-config.queue_bytes // UNIT.size) * UNIT.size
@@ -82,7 +82,7 @@ def read_config(path: str | None) -> StoreConfig:
 
 
 def parse_properties_file(text: str) -> dict[str, str]:
-    """java.util.Properties without escapes and continued lines, which no broker configuration needs for numbers."""
+    """java.util.Properties without escapes and continuation lines, which numbers do not need."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         line = line.strip()
@@ -93,7 +93,7 @@ def parse_properties_file(text: str) -> dict[str, str]:
 
 
 def common_size(sizes: Iterable[int]) -> int | None:
-    """The length most files have, the longest of these where several do; None without files."""
+    """The most frequent length of these files, the longest of several; None without files."""
     counted: dict[int, int] = {}
     for size in sizes:
         if size:

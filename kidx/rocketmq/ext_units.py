@@ -1,4 +1,4 @@
-"""Units of consumequeue_ext: what a tag code that is an address leads to."""
+"""Units of consumequeue_ext, to which a tag code can be an address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExtUnit(NamedTuple):
 
 
 def read_ext_unit(data: bytes, position: int) -> ExtUnit | None:
-    """The unit at a position, None where there is none: a size below 20, a bitmap past the end (CqExtUnit.read)."""
+    """The unit at a position, None without one: a size below 20, a bitmap past the end (CqExtUnit.read)."""
     if position + EXT_HEAD.size > len(data):
         return None
     size, tag_code, timestamp, bitmap_bytes = EXT_HEAD.struct.unpack_from(data, position)
@@ -34,7 +34,7 @@ def read_ext_unit(data: bytes, position: int) -> ExtUnit | None:
 
 
 def ext_units(data: bytes) -> Iterator[ExtUnit]:
-    """The units of a file from its start to the end mark, or to the first that is none."""
+    """The units of a file from its start to the end mark, or to the first invalid one."""
     position = 0
     while (unit := read_ext_unit(data, position)) is not None:
         yield unit
@@ -42,7 +42,7 @@ def ext_units(data: bytes) -> Iterator[ExtUnit]:
 
 
 def filler_start(data: bytes) -> int | None:
-    """Where the end mark stands, None where units or zeros reach the end."""
+    """The position of the end mark, None if units or zeros reach the end."""
     end = 0
     for unit in ext_units(data):
         end = unit.position + unit.size
@@ -51,7 +51,7 @@ def filler_start(data: bytes) -> int | None:
 
 
 class ExtFiles:
-    """The ext files of all queues, by topic and queue id; one file's bytes are kept at a time."""
+    """The ext files of all queues, by topic and queue id; one file at a time is in memory."""
 
     def __init__(self, opened: OpenFiles, files: dict[tuple[str, int], list[StoreFile]]) -> None:
         self._opened, self._files = opened, files

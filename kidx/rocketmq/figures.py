@@ -1,4 +1,4 @@
-"""A loaded store in figures: a row each for the commit log, every queue, the ext files, the index, the checkpoint."""
+"""Figures of a loaded store: a row each for the commit log, every queue, the ext files, the index, the checkpoint."""
 
 from __future__ import annotations
 

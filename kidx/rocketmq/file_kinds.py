@@ -1,4 +1,4 @@
-"""What kind of file a path of a store names, and every such file under a directory."""
+"""The kind of a store's file by its path, and all such files below a directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RocksDbQueues(KidxError):
 
 
 def kind_of(path: str) -> str | None:
-    """A file's kind by its name and the directories above it; None for what is no store's data."""
+    """A file's kind by its name and the directories above it; None if it is not part of a store."""
     name, parents = os.path.basename(path), os.path.abspath(path).split(os.sep)[:-1]
     if name in (CHECKPOINT, ABORT):
         return name
@@ -34,7 +34,7 @@ def kind_of(path: str) -> str | None:
 
 
 def files_of(path: str, kind: str | None) -> Iterator[tuple[str, str] | KidxError]:
-    """(file, kind) of a file, or of every file of a store below a directory; an error in place of what is refused.
+    """(file, kind) of a file, or of every file of a store below a directory; an error for each refused one.
 
     Raises UsageError for a single file whose kind neither its name nor the caller gives.
     """

@@ -1,4 +1,4 @@
-"""A series of files as the broker maps it (MappedFileQueue), read-only: what it would write goes into patches."""
+"""A series of files as the broker maps it (MappedFileQueue), read-only: its writes are kept in memory as patches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _OPEN_AT_ONCE = 32
 
 
 class OpenFiles:
-    """Descriptors kept open between reads, the most recent few; closed with the last user at the latest."""
+    """A cache of the most recently used descriptors; closed with its last user at the latest."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, Evidence] = OrderedDict()
         finalize(self, _close_all, self._open)
 
     def get(self, path: str) -> Evidence:
-        """The file, opened for reading when it is first asked for. Raises CannotRead."""
+        """The file, opened for reading on first use. Raises CannotRead."""
         if path in self._open:
             self._open.move_to_end(path)
             return self._open[path]
@@ -41,7 +41,7 @@ def _close_all(opened: OrderedDict[str, Evidence]) -> None:
 class MappedFile:
     """One file. `wrote` is the broker's write position: reads stop there, although the file continues.
 
-    `patches` holds what a recovering broker would have written, by position; `path` is None for a file it would make.
+    `patches` has the bytes that recovery would write, by position; `path` is None for a file that it would create.
     """
 
     __slots__ = ("_open", "base", "first_made", "mtime_ms", "patches", "path", "size", "wrote")
@@ -107,7 +107,7 @@ class MappedFiles:
         return file.base <= offset < file.base + self.file_size
 
     def truncate(self, offset: int) -> None:
-        """Forget what lies past an offset (truncateDirtyFiles): write positions and whole files."""
+        """Drop everything past an offset (truncateDirtyFiles): write positions and complete files."""
         kept = []
         for file in self.files:
             if file.base + self.file_size > offset:
@@ -118,7 +118,7 @@ class MappedFiles:
         self.files = kept
 
     def last_or_new(self, start: int) -> MappedFile:
-        """The file that the next append goes to (getLastMappedFile); a new one in memory where none has room."""
+        """The file that the next append goes to (getLastMappedFile); a new one in memory if none has room."""
         last = self.files[-1] if self.files else None
         if last is not None and last.wrote < last.size:
             return last
@@ -130,7 +130,7 @@ class MappedFiles:
 
 
 def series_refusal(files: list[StoreFile], file_size: int, five: bool) -> tuple[list[StoreFile], str | None]:
-    """The files a broker loads, and why it refuses to where it does (MappedFileQueue.doLoad).
+    """The files a broker loads, and why it refuses to load, if it does (MappedFileQueue.doLoad).
 
     A last file of 0 bytes is deleted by 5.x and refused by 4.x; any other length than the configured one is refused.
     """

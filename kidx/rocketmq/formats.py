@@ -1,4 +1,4 @@
-"""The fixed-width records of a RocketMQ store, one table each. All integers are big-endian and signed."""
+"""The fixed-width records of a RocketMQ store, one table each. All integers are big-endian; most are signed."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ MESSAGE_HEAD = RecordFormat(
 )
 
 MAGIC_V1, MAGIC_V2, MAGIC_BLANK = 0xDAA320A7, 0xDAA320AB, 0xCBD43194  # V2: 5.1.0, topics of more than 127 bytes
-BLANK_HEAD_BYTES = 8  # size and magic; what follows in the file is undefined
 CHECKPOINT_FILE_BYTES = 4096
 
 COMPRESSED, MULTI_TAG, TRANSACTION, BORN_V6, STORE_V6, INNER_BATCH = 0x1, 0x2, 0xC, 0x10, 0x20, 0x80
@@ -119,7 +118,7 @@ def ext_offset(tag_code: int) -> int:
 def leading_units(data: bytes) -> int:
     """How many of a ConsumeQueue's units are valid before the first that is not: offset >= 0 and size > 0.
 
-    Works on whole columns of bytes, as a big integer, so that millions of units need no numpy.
+    Works on complete columns of bytes, as one big integer, so millions of units need no numpy.
     """
     count = len(data) // UNIT.size
     data = data[: count * UNIT.size]

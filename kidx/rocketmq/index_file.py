@@ -27,7 +27,7 @@ class IndexEntry(NamedTuple):
 
 
 class IndexFile:
-    """One index file, `slots` wide and `entries` deep: configuration that no file records. `path` None: in memory."""
+    """One index file with room for `slots` and `entries`, which no file records. `path` is None for one in memory."""
 
     begin_timestamp: int
     end_timestamp: int
@@ -53,7 +53,7 @@ class IndexFile:
         self.count = max(1, self.count)  # IndexHeader.load: an unwritten header counts as empty
 
     def slot(self, number: int) -> int:
-        """The newest entry of a slot's chain, 0 where there is none."""
+        """The newest entry of a slot's chain, 0 without one."""
         if number in self._slot_patches:
             return self._slot_patches[number]
         at = INDEX_HEADER.size + 4 * number
@@ -91,7 +91,7 @@ class IndexFile:
         if self.count <= 1:
             return
         seen = 0
-        while 0 < number <= self.count and seen <= self.count:  # a chain that is longer than the file has a ring
+        while 0 < number <= self.count and seen <= self.count:  # a chain longer than the file is a cycle
             found = self.entry(number)
             if found is None or found.seconds < 0:
                 return
@@ -103,7 +103,7 @@ class IndexFile:
             number, seen = found.previous, seen + 1
 
     def put(self, key: str, offset: int, timestamp: int) -> bool:
-        """Add an entry in memory (putKey); False where the file is full."""
+        """Add an entry in memory (putKey); returns False if the file is full."""
         if self.count >= self.entries:
             return False
         hashed = index_hash(key)
@@ -122,10 +122,10 @@ class IndexFile:
 
 
 def infer_shape(opened: OpenFiles, path: str) -> tuple[int, int] | None:
-    """(slots, entries) of an index file from what is in it; None where they cannot be inferred.
+    """(slots, entries) of an index file, inferred from its content; None if that is impossible.
 
-    The header says where the last entry points, so that entry is looked for; a shape counts only where every chain of
-    the file agrees with it. The default shape is tried first.
+    The header states where the last entry points, so that entry is searched for; a shape counts only if all chains of
+    the file agree with it. The default shape is tried first.
     """
     file = opened.get(path)
     body = file.size - INDEX_HEADER.size
@@ -155,7 +155,7 @@ def _occurrences(opened: OpenFiles, path: str, wanted: bytes) -> Iterator[int]:
 
 
 def _chains_agree(opened: OpenFiles, path: str, slots: int, entries: int, most: int = 4096) -> bool:
-    """Whether the newest entries hang in the chains of the slots that their hashes say."""
+    """Whether the newest entries are in the chains of the slots given by their hashes."""
     file = IndexFile(opened, path, slots, entries)
     expected: dict[int, int] = {}  # by slot: the entry that the one after it in the chain names
     for number in range(file.count - 1, max(0, file.count - 1 - most), -1):

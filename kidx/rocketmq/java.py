@@ -1,4 +1,4 @@
-"""Java's arithmetic where a store's bytes depend on it."""
+"""Java's arithmetic, on which a store's bytes depend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NATIVE_UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 
 
 class JavaThrows(Exception):
-    """Raised where the real store would throw: `name` is the Java exception. Callers answer null and say why."""
+    """Raised where the real store would throw: `name` is the Java exception. Callers return null with the reason."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"the store throws {name}: {why}")
@@ -34,7 +34,7 @@ def index_hash(key: str) -> int:
 
 
 def int32(value: int) -> int:
-    """What is left of a number in a Java int."""
+    """A number as Java's int arithmetic wraps it."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 

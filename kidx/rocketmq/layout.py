@@ -1,4 +1,4 @@
-"""What lies where in a store root. Names and sizes only: no file is opened here."""
+"""The files of a store by name and size; none is opened here."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import NamedTuple
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, list_directory
 
-NAME_DIGITS = 20
-
 
 class StoreFile(NamedTuple):
-    """A file of a series. `base` is the offset that its name says, None where the name is no number."""
+    """A file of a series. `base` is the offset in its name, None if the name is not a number."""
 
     path: str
     name: str
@@ -41,7 +39,7 @@ class Layout:
     """A store root's files, each series by name.
 
     `rocksdb`: the queues are in RocksDB (5.2 on), in consumequeue. `rocksdb_copy`: RocksDB has a copy of the queues,
-    next to their files (double write, 5.3.2 on). `unread` is what else lies in the root, by name.
+    next to their files (double write, 5.3.2 on). `unread` is what else is in the root, by name.
     """
 
     def __init__(self, root: str) -> None:
@@ -62,7 +60,7 @@ class Layout:
 def read_layout(root: str, commit_log_dirs: tuple[str, ...] = ()) -> Layout:
     """Find a store's files. `commit_log_dirs` replaces root/commitlog where the log is split over several disks.
 
-    Raises CannotRead where `root` is no store: neither commitlog nor consumequeue in it.
+    Raises CannotRead if `root` is not a store: neither commitlog nor consumequeue is in it.
     """
     entries = {entry.name: entry for entry in list_directory(root)}
     for name in sorted(entries):
@@ -143,7 +141,7 @@ def series(directory: str) -> list[StoreFile]:
 
 
 def base_of(name: str) -> int | None:
-    """The offset a file's name says: what Java's Long.parseLong makes of it, in plain digits."""
+    """The offset in a file's name, as Java's Long.parseLong reads it, in plain digits."""
     return int(name) if name.isascii() and name.isdigit() and int(name) < 1 << 63 else None
 
 

@@ -1,4 +1,4 @@
-"""One commit-log message: bytes to fields. Decoding accepts what it can; what it cannot is a Broken with its reason."""
+"""One commit-log message: bytes to fields. Bytes that cannot be decoded become a Broken with the reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def parse_delay_levels(text: str) -> tuple[int, ...] | None:
-    """The delays of messageDelayLevel, ms, of levels 1 on; None where a broker would not accept it.
+    """The delays of messageDelayLevel, ms, from level 1 on; None if a broker would not accept it.
 
     Source: ScheduleMessageService.parseDelayLevel.
     """
@@ -46,7 +46,7 @@ class Blank(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """Bytes that are no message. `size` is what they claim (0: nothing to go by), `end` that the log simply ends."""
+    """Bytes that are not a message. `size` is the size they state (0: none); `end` means that the log simply ends."""
 
     size: int
     reason: str
@@ -54,7 +54,7 @@ class Broken(NamedTuple):
 
 
 class Message:
-    """A message. `raw` is all of it; offsets and times are as stored, not validated."""
+    """A message. `raw` is the complete message; offsets and times are as stored, not validated."""
 
     def __init__(self, head: tuple[int, ...], raw: bytes, places: tuple[int, int, int, int, int, int]) -> None:
         (
@@ -120,7 +120,7 @@ class Message:
 
     @property
     def parts_size(self) -> int:
-        """What the sizes inside it add up to; another total than `size` makes a broker stop there."""
+        """The sum of the sizes inside it; a broker stops at a message whose `size` is another."""
         return self._end
 
     @property
@@ -130,7 +130,7 @@ class Message:
 
     @property
     def has_unit(self) -> bool:
-        """Whether the dispatch gives it a queue unit: prepared and rolled-back messages get none."""
+        """Whether it gets a queue unit: prepared and rolled-back messages do not."""
         return self.transaction in (0, 0x8)
 
     def body_crc_found(self) -> int:
@@ -148,7 +148,7 @@ class Message:
         return int(digits[::-1]), zlib.crc32(self.raw[: self.size - CRC_PROPERTY_BYTES]) & 0x7FFFFFFF
 
     def tag_code(self, delay_levels_ms: tuple[int, ...] | None = None) -> int:
-        """The code its queue unit carries: hash of TAGS, or the delivery time of a delayed message."""
+        """The tag code of its queue unit: the hash of TAGS, or the delivery time of a delayed message."""
         delivery = self.delivery_timestamp(delay_levels_ms)
         return string_hash(self.properties.get("TAGS", "")) if delivery is None else delivery
 
@@ -177,7 +177,7 @@ class Message:
             yield f"{self.topic}#T#{self.properties['TAGS']}"
 
     def light_queues(self) -> dict[str, int]:
-        """Other queues that have a unit of it too, with its offset there (multi-dispatch, light message queues).
+        """Other queues that have a unit of it, with its offset there (multi-dispatch, light message queues).
 
         A broker with enableMultiDispatch, which is off by default, dispatches it to these as well
         (ConsumeQueue.multiDispatchLmqQueue); one with enableLmq, too, takes queue 0 of those named %LMQ%.
@@ -197,9 +197,9 @@ class Message:
 
 
 def decode(data: bytes, remaining: int | None = None) -> Message | Blank | Broken:
-    """The message at the start of `data`, or what is there instead. `remaining` is what the file has left from here.
+    """The message at the start of `data`, or what is there instead. `remaining` counts the file's bytes from here on.
 
-    More bytes than the message has do no harm; fewer make it Broken.
+    Bytes after the message are ignored; with fewer bytes than the message has, it is Broken.
     """
     remaining = len(data) if remaining is None else remaining
     if len(data) < 8:
@@ -209,7 +209,7 @@ def decode(data: bytes, remaining: int | None = None) -> Message | Blank | Broke
         return Blank(size)
     if magic not in (MAGIC_V1, MAGIC_V2):
         nothing = not any(data[:8])
-        return Broken(0, "zeros" if nothing else f"magic {magic:08x} is none of a message", end=nothing)
+        return Broken(0, "zeros" if nothing else f"magic {magic:08x} is not that of a message", end=nothing)
     if size < 0 or size > remaining:
         return Broken(0, f"size {size} goes past the file's end, {remaining} bytes from here")
     raw = data[:size]

@@ -1,4 +1,4 @@
-"""Where a queue offset lies: arithmetic, for the unit of queue offset n is at byte 20 n of the queue."""
+"""Where a queue offset lies, by arithmetic: the unit of queue offset n is at byte 20 n of the queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVED, BELOW, PAST, NO_QUEUE = "served", "below min offset", "past max offset",
 def locate(store: Store, queue: Queue | None, offset: int) -> list[Any]:
     """[file, position, state, commit-log offset, size, tag code, store time, pages] of a queue offset.
 
-    Fields are None past the queue's end; the store time is None where the commit log does not hold the message.
+    Fields are None past the queue's end; the store time is None if the commit log does not have the message.
     """
     if queue is None:
         return [None, None, NO_QUEUE, *[None] * 5]

@@ -47,7 +47,7 @@ def layout_and_config(root: str, config: str | None, commit_log_dirs: tuple[str,
 def _configured_commit_log(root: str, settings: StoreConfig) -> tuple[str, ...]:
     """The directories of storePathCommitLog, for a store without a commitlog directory of its own.
 
-    A store that has one is read as it lies there: the configured paths may be those of the broker it was copied from.
+    A store that has one is read from there: the configured paths may be those of the broker it was copied from.
     """
     directories = settings.commit_log_dirs
     if not directories or os.path.isdir(os.path.join(root, "commitlog")):
@@ -70,6 +70,6 @@ def read_mtimes(path: str, root: str) -> dict[str, int]:
         if not line.strip() or line.startswith("#"):
             continue
         if not tab or not ns.removeprefix("-").isdigit():
-            raise UsageError(f"{path}, line {number}: `path TAB nanoseconds` is wanted, and this is {line!r}")
+            raise UsageError(f"{path}, line {number}: expected `path TAB nanoseconds`, found {line!r}")
         found[name.removeprefix(prefix).removeprefix("store/")] = int(ns)
     return found

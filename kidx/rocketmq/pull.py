@@ -22,9 +22,9 @@ _MOST_PULL_BYTES = 128 << 20  # MAX_PULL_MSG_SIZE, 5.x
 
 @dataclass
 class Pull:
-    """What a pull gives. `pulling_offset` is maxPhyOffsetPulling: the START of the last message looked at.
+    """The result of a pull. `pulling_offset` is maxPhyOffsetPulling: the START of the last message examined.
 
-    `behind_bytes` is the commit log's end less that; more of it than `memory_bytes` suggests the slave, strictly.
+    `behind_bytes` is the commit log's end minus that offset; if it exceeds `memory_bytes`, the slave is suggested.
     """
 
     status: str
@@ -112,7 +112,7 @@ def _take(
 def batch_full(
     config: StoreConfig, five: bool, found: Pull, size: int, count: int, most: int, in_memory: bool
 ) -> str | None:
-    """Which limit a further message would break, None for none (isTheBatchFull); never for the first message."""
+    """Which limit a further message would exceed, None for none (isTheBatchFull); never for the first message."""
     if found.bytes == 0 or found.messages == 0:
         return None
     if (found.messages + count > most) if five else most <= found.messages:

@@ -16,7 +16,7 @@ _BLANK = UNIT.struct.pack(0, PRE_BLANK_SIZE, 0)
 
 
 class ConsumeQueue(MappedFiles):
-    """One queue. `min_logic`: its min offset in bytes; `max_physical`: where the last message ends that has a unit."""
+    """One queue. `min_logic` is its min offset in bytes, `max_physical` the end of the last message with a unit."""
 
     unit_bytes = WIDTH
     kind = "simple"
@@ -44,7 +44,7 @@ class ConsumeQueue(MappedFiles):
         return offset, size, tag_code
 
     def unit_at(self, offset: int) -> tuple[MappedFile, int] | None:
-        """File and position of a queue offset (getIndexBuffer), None where the broker has none."""
+        """File and position of a queue offset (getIndexBuffer), None if the broker has none."""
         logic = offset * WIDTH
         if logic < self.min_logic or (file := self.find(logic)) is None:
             return None
@@ -52,7 +52,7 @@ class ConsumeQueue(MappedFiles):
         return (file, position) if position < file.wrote else None
 
     def recover(self) -> None:
-        """Find the end as the broker does: from the third-last file, the first invalid unit ends it all."""
+        """Find the end as the broker does: from the third-last file on, the first invalid unit ends the queue."""
         if not self.files:
             return
         index = max(0, len(self.files) - 3)
@@ -70,7 +70,7 @@ class ConsumeQueue(MappedFiles):
     def drop_from(self, log_end: int) -> None:
         """Drop units at or past the commit log's end (truncateDirtyLogicFiles).
 
-        The first unit of the last file is taken unchecked: an all-zero file, as a crash leaves it, yields one phantom.
+        The first unit of the last file is not checked: an all-zero file, which a crash can leave, yields one phantom.
         """
         self.max_physical = log_end
         while self.files:
@@ -90,7 +90,7 @@ class ConsumeQueue(MappedFiles):
             return
 
     def put(self, message: Message, tag_code: int) -> None:
-        """Give a message its unit, in memory (putMessagePositionInfo): nothing where the queue has it already."""
+        """Add a message's unit, in memory (putMessagePositionInfo), unless the queue has it already."""
         if message.physical_offset + message.size <= self.max_physical:
             return
         expected = message.queue_offset * WIDTH

@@ -1,6 +1,6 @@
-"""Which function checks what: a rule registers its function for the type of subject it is asked of.
+"""The registry of checks: a rule registers its function for the type of subject that it examines.
 
-Rules import this module; it imports all of them when it is first asked, so no list names them.
+Rules import this module; it imports all of them on first use, so no list names them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CHECKS: dict[type, list[Check[Any]]] = {}
 
 
 def asked_of(subject: type[S]) -> Callable[[Check[S]], Check[S]]:
-    """Register a function that yields a rule's findings of a subject, and nothing where the subject is healthy."""
+    """Register a function that yields a rule's findings about a subject, none if the subject is healthy."""
 
     def register(check: Check[S]) -> Check[S]:
         _CHECKS.setdefault(subject, []).append(check)
@@ -29,7 +29,7 @@ def asked_of(subject: type[S]) -> Callable[[Check[S]], Check[S]]:
 
 
 def findings_of(subject: object) -> Iterator[Finding]:
-    """The findings of all rules that are asked of a subject of this type or of a type it is derived from."""
+    """The findings of all rules registered for this type of subject or one of its base classes."""
     kind: type = type(subject)
     for check in _checks_of(kind):
         yield from check(subject)

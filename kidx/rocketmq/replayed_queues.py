@@ -1,7 +1,8 @@
 """Queues rebuilt from the commit log alone, for stores whose queues are in RocksDB, which kidx does not read.
 
-Every message says its queue and its offset there, so a dispatch of the whole log gives back what the database holds,
-as far as the broker had dispatched. Searches are those of org.apache.rocketmq.store.queue.RocksDBConsumeQueueTable.
+Every message states its queue and its offset there, so dispatching the complete log restores the content of the
+database, as far as the broker had dispatched. Searches are those of
+org.apache.rocketmq.store.queue.RocksDBConsumeQueueTable.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ NOTE = (
 
 
 class ReplayedUnit(NamedTuple):
-    """What a RocksDB queue keeps of a message."""
+    """The unit of a message in a RocksDB queue."""
 
     offset: int
     commit_log_offset: int
@@ -47,11 +48,11 @@ class ReplayedQueue:
         return max(self.units, default=-1) + 1
 
     def from_offset(self, offset: int, most: int) -> Iterator[ReplayedUnit]:
-        """Units from an offset on, at most so many."""
+        """Units from an offset on, at most `most`."""
         return (self.units[at] for at in range(offset, min(self.max_offset, offset + most)) if at in self.units)
 
     def by_time(self, time: int, boundary: str, version: tuple[int, ...]) -> int:
-        """The offset that a broker of that version gives for a time, -1 for none; `boundary` is lower or upper.
+        """The offset that a broker of that version returns for a time, -1 for none; `boundary` is lower or upper.
 
         5.2 gives the nearest message. 5.3.0 and 5.3.1 know no time before the first or after the last message. No
         version corrects the answer to the queue's offsets. Source: binarySearchInCQByTime of 5.2.0, 5.3.1, 5.3.2,

@@ -1,6 +1,6 @@
-"""A slave's commit log against its master's: byte for byte the same, up to the slave's end.
+"""Comparison of a slave's commit log with its master's: byte for byte the same, up to the slave's end.
 
-HAService sends the commit log as it is, so whatever differs before the slave's end is damage or another history.
+HAService sends the commit log unchanged, so any difference before the slave's end is damage or another history.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Commit-log ends, how many bytes were held against each other, and the last offset up to which both agree."""
+    """Commit-log ends, how many bytes were compared, and the last offset up to which both agree."""
 
     master_end: int
     slave_end: int
@@ -35,9 +35,9 @@ class Comparison(NamedTuple):
 
 
 def compare(master: Store, slave: Store, found: list[Difference]) -> Comparison:
-    """Hold the logs against each other up to the master's end; differences go into `found`, of bytes the first.
+    """Compare the logs up to the master's end; adds differences to `found`, only the first one of bytes.
 
-    What a damaged slave would cut off when it loads is compared too: its end is where only zeros follow.
+    Bytes that a damaged slave would cut off when it loads are compared, too: its end is where only zeros follow.
     """
     ends = master.end, slave.end
     starts = max(0, master.log.first_offset), max(0, slave.log.first_offset)
@@ -72,7 +72,7 @@ def _common(master: Store, slave: Store, start: int, end: int) -> Iterator[tuple
 
 
 def _parting(master: Store, left: MappedFile, right: MappedFile, at: int) -> Difference:
-    """Where the logs part: the byte, and the message of the master's that holds it."""
+    """Where the logs diverge: the byte, and the master's message that contains it."""
     where = f"commit-log offset {at}"
     message = message_at(master, at)
     if message is not None:
@@ -85,7 +85,7 @@ def _parting(master: Store, left: MappedFile, right: MappedFile, at: int) -> Dif
 
 
 def message_at(store: Store, at: int) -> tuple[int, Message] | None:
-    """The message that holds a byte of the commit log, found by walking its file; None within none."""
+    """The message that contains a byte of the commit log, found by walking its file, or None."""
     file = store.log.find(at)
     position = 0
     while file is not None and position <= at - file.base:

@@ -2,8 +2,8 @@
 
 A probe reads 12 bytes of a unit; units of 20 bytes do not divide a page, so some straddle two. In the commit log it
 reads 4 bytes at +36 (SYSFLAG) and 8 at +56 or +68 (store time), nothing for an expired unit. Cold is a queue's first
-search after the broker's start; later ones know files' first and last times and skip probes of phase `files` that
-found one.
+search after the broker's start; later ones use cached first and last times of files and skip probes of phase `files`
+that found one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A store as a broker has it right after loading, recovery included, all in memory: the files stay as they are.
+"""A store as it is after a broker has loaded it, recovery included. All in memory: the files do not change.
 
 Sources: DefaultMessageStore.load, CommitLog.recoverNormally and recoverAbnormally, ConsumeQueueStore, IndexService of
-RocketMQ 4.9.8 and 5.5.1; of 5.0.0, 5.2.0, 5.3.1, 5.3.3 and 5.4.0 where they differ. Queues are built when they are
-asked for: a look-up in one need not read a thousand others.
+RocketMQ 4.9.8 and 5.5.1; of 5.0.0, 5.2.0, 5.3.1, 5.3.3 and 5.4.0 where they differ. Queues are built on first use: a
+look-up in one does not read the others.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _MOST_RECOVERED_FILES = 10  # MessageStoreConfig.commitLogRecoverMaxNum, 5.4.0 o
 
 
 class DoesNotLoad(KidxError):
-    """Raised where the real store would refuse to load, so that there is no answer to give; with its reason."""
+    """Raised where the real store would refuse to load, with its reason; a broker would answer nothing."""
 
 
 class Store:
-    """A loaded store. Its questions raise DoesNotLoad where a broker of that version would not come up."""
+    """A loaded store. Its methods raise DoesNotLoad if a broker of that version would not start."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Store:
         return self.version.five
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
-        """A queue as the loaded store has it; None for one it does not know. The same object each time."""
+        """A queue of the loaded store, None for an unknown one. Returns the same object each time."""
         if (topic, queue_id) not in self._ready:
             self._ready[topic, queue_id] = self._load_queue(topic, queue_id)
         return self._ready[topic, queue_id]
@@ -93,7 +93,7 @@ class Store:
 
     @cached_property
     def replayed(self) -> dict[tuple[str, int], ReplayedQueue]:
-        """The queues of a store that keeps them in RocksDB, as the commit log gives them; the whole of it is read."""
+        """The queues of a store that keeps them in RocksDB, rebuilt from the commit log, which is read completely."""
         return replay(self.log) if self._log_end is not None else {}
 
     def names(self) -> list[tuple[str, int]]:
@@ -116,7 +116,7 @@ class Store:
         return end
 
     def _recover_log(self) -> Iterator[tuple[int, Message | None]]:
-        """(offset after it, message) of all that recovery walks over; None where a file begins."""
+        """(offset after it, message) of all messages that recovery walks; None at the start of a file."""
         files = self.log.files
         for file in files[self._first_file_to_recover :]:
             position, found = 0, None
@@ -131,7 +131,7 @@ class Store:
 
     @cached_property
     def _dispatch_after(self) -> int | None:
-        """The commit-log offset past which recovery gives messages to queues and index again; None: it does not."""
+        """The commit-log offset past which recovery dispatches messages again to queues and index, or None."""
         end = self._log_end
         if end is None:
             return None
@@ -142,7 +142,7 @@ class Store:
         return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
     def dispatched(self) -> Iterator[Message]:
-        """The messages that recovery gives to queues and index again, in order; walked each time, none is kept."""
+        """The messages that recovery dispatches to queues and index again, in order; read anew each time."""
         after = self._dispatch_after
         if after is not None:
             for _, message in self._recover_log():
@@ -182,7 +182,7 @@ class Store:
         return first.physical_offset <= self.checkpoint.logics_offset
 
     def _reaches(self, offset: int) -> bool:
-        """Whether any queue's units reach a commit-log offset. The likeliest queues are asked first."""
+        """Whether any queue's units reach a commit-log offset. The likeliest queues are tried first."""
         return any(queue.max_physical >= offset for queue in self._all_recovered())
 
     def _reaches_after_dispatch(self) -> bool:
@@ -220,7 +220,7 @@ class Store:
         return queue
 
     def check_loads(self) -> None:
-        """Raise DoesNotLoad where any queue's files would make the broker refuse the whole store."""
+        """Raise DoesNotLoad if any queue's files would make the broker refuse the store."""
         for files in self.layout.queues.values():
             self._load(files, self._queue_file_bytes)
         for files in self.layout.batch_queues.values():
@@ -250,7 +250,7 @@ class Store:
 
     @cached_property
     def index_files(self) -> list[IndexFile]:
-        """The index as the loaded store has it: after an unclean stop, files past the checkpoint are filled again."""
+        """The index of the loaded store: after an unclean stop, files past the checkpoint are filled again."""
         kept = []
         for file in self.layout.index:
             if file.name.isascii() and file.name.isdigit():
@@ -284,7 +284,7 @@ class Store:
         return self.config.index_slots or DEFAULT_SLOTS, self.config.index_entries or DEFAULT_ENTRIES
 
     def index_shape(self, file: StoreFile) -> tuple[int, int]:
-        """(slots, entries) of an index file: as configured, else inferred. Raises DoesNotLoad where neither can be."""
+        """(slots, entries) of an index file: configured or inferred. Raises DoesNotLoad if neither is possible."""
         if self.config.index_slots and self.config.index_entries:
             return self.config.index_slots, self.config.index_entries
         shape = infer_shape(self.opened, file.path)
@@ -296,7 +296,7 @@ class Store:
         return shape
 
     def _five_wrote(self) -> bool:
-        """Which line wrote the store last: by what only 5.x leaves, else by how a message's properties end."""
+        """Which line wrote the store last: by files that only 5.x writes, else by how a message's properties end."""
         abort = self.layout.abort
         ends = None
         for file in reversed(self.layout.commit_log):

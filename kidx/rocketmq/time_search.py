@@ -1,4 +1,4 @@
-"""Which queue offset a broker gives for a time: classic search (4.4 to 5.1.0), current one, batch queues.
+"""Which queue offset a broker returns for a time: classic search (4.4 to 5.1.0), current search, batch queues.
 
 Sources: ConsumeQueue.getOffsetInQueueByTime and MappedFileQueue.getMappedFileByTime of 4.9.8; ConsumeQueue.
 binarySearchInQueueByTime and getConsumeQueueMappedFileByTime of 5.5.1; BatchConsumeQueue.getOffsetInQueueByTime.
@@ -23,10 +23,10 @@ _READ = 12  # bytes of a unit that a probe reads: offset and size
 
 
 class Probe(NamedTuple):
-    """One unit looked at. `phase` is FILES where a file is chosen (the first search only, later ones know) or SEARCH.
+    """One unit examined. `phase` is FILES while a file is chosen (by the first search only; it is cached) or SEARCH.
 
-    `timestamp` is what the commit log said, -1 where it holds no such message, None where it was not asked; `message`
-    is the (file, position) read there.
+    `timestamp` is from the commit log, -1 if it has no such message, None if it was not read; `message` is the (file,
+    position) read there.
     """
 
     phase: str
@@ -155,7 +155,7 @@ class Search:
     def _probe(
         self, phase: str, file: MappedFile, position: int, limit: int, expired_unread: bool = False
     ) -> int | None:
-        """The store time a unit leads to; None where the search skips an expired one unread."""
+        """The store time of a unit's message; None if the search skips an expired unit without reading."""
         if position > limit or position < 0:
             raise JavaThrows("IllegalArgumentException", f"the min offset lies past what file {file.base:020d} holds")
         if position + _READ > limit:

@@ -1,4 +1,4 @@
-"""`kidx rocketmq verify` as a function: stores checked one after another, their results added up."""
+"""`kidx rocketmq verify` as a function: checks stores one after another and adds up the results."""
 
 from __future__ import annotations
 

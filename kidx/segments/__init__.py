@@ -1,7 +1,7 @@
-"""Reading a log: fast and completely for checks, cheaply and partially for look-ups.
+"""Reading a log: with arrays for checks of complete logs, batch by batch for look-ups.
 
-    walk(evidence, start, end)        one Batch after another by small reads, no numpy; `.ending` says how it ended
-    read_records(evidence, batch)     the records of one batch, exact, with what is wrong with it
+    walk(evidence, start, end)        one Batch after another by small reads, no numpy; `.ending` states how it ended
+    read_records(evidence, batch)     the records of one batch, and what is wrong with it
     scan(evidence, index_positions)   every batch as Windows of header rows or arrays, CRCs checked; `.ending` as above
     RecordDecoder(evidence).blocks(window)  every record of a window of scan(..., hold=True), as blocks of arrays
     resume(evidence, position)        the next sound batch after a place where the batches broke off, or None

@@ -1,4 +1,4 @@
-"""A stretch of a log in memory, taken apart with arrays: for logs of small batches, and for decoding records."""
+"""A range of a log in memory, split into batches with arrays: for logs of small batches, and for decoding records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.evidence import Evidence
-from kidx.execution import keep_freed_memory
 from kidx.formats.batches import BATCH_HEADER, CRC_START, HEADER_BYTES
 from kidx.formats.checksums import crc32c
 from kidx.segments.crc_chain import CrcChain
@@ -20,19 +19,18 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-_WINDOW_BYTES = 4 << 20  # many batches side by side, and still in a cache
-_HELD_WINDOW_BYTES = 4 << 20  # decoding records wants more batches side by side
+_WINDOW_BYTES = 4 << 20  # many batches, and still in a cache
+_HELD_WINDOW_BYTES = 4 << 20  # decoding records is faster with more batches at once
 _CHAINED_BYTES = 8192  # average batch size up to which chaining their CRCs is faster than a call for each
 _SPARE_BYTES = 64
 
 
 class ArrayReader:
-    """A buffer of `capacity` bytes that is filled again and again with whole v2 batches."""
+    """A reused buffer of `capacity` bytes, filled with complete v2 batches."""
 
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        keep_freed_memory(evidence.size)
         self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)
@@ -45,13 +43,13 @@ class ArrayReader:
         self._position = self._filled = 0
 
     def load(self, position: int, end: int) -> memoryview:
-        """Fill the buffer from byte `position` of the file, at most to `end`; what is in it now."""
+        """Fill the buffer from byte `position` of the file, at most to `end`. Returns the bytes loaded."""
         self._position = position
         self._filled = self._evidence.read_into(position, self._view[: min(self.capacity, end - position)])
         return self._view[: self._filled]
 
     def window(self) -> Window:
-        """The whole v2 batches that were loaded; the first entry is one, and is whole."""
+        """The complete v2 batches that were loaded; the first entry must be one."""
         position, filled = self._position, self._filled
         low, high = self._index.searchsorted((position + 1, position + filled - HEADER_BYTES))
         ends = boundaries(self._sizes, filled, self._index[low:high] - position)
@@ -61,7 +59,7 @@ class ArrayReader:
         headers = self._headers[starts]
         rows = headers.view(BATCH_HEADER.dtype)
         other = (rows["magic"] != 2) | (ends - starts < HEADER_BYTES)
-        if other.any():  # older messages, or no batch at all: the scan looks at what comes there
+        if other.any():  # older messages, or no batch at all: the scan handles what follows
             count = int(other.argmax())
             starts, ends, headers = starts[:count], ends[:count], headers[:count]
         used = int(ends[-1])
@@ -70,7 +68,7 @@ class ArrayReader:
         return Window(position, position + used, starts + position, headers.view(np.uint8).data, bad, buffer)
 
     def _bad_crcs(self, starts: Ints, ends: Ints, headers: npt.NDArray[np.void]) -> list[int]:
-        """The rows whose CRC does not hold."""
+        """The rows whose CRC is wrong."""
         if int(ends[-1]) <= len(starts) * _CHAINED_BYTES:
             if self._chain is None:
                 self._chain = CrcChain(self._bytes, self.capacity // HEADER_BYTES + 1)

@@ -2,10 +2,10 @@
 
 Checking a small batch costs less than calling a CRC function for it. A v2 batch's CRC-32C covers all but its first 21
 bytes, so in a private copy those can be overwritten with bytes that carry the CRC register from one batch to the next:
-the complement of the CRC that the previous header stores (if the previous body is as it should be, this takes the
-register to zero), 13 zeros (which leave it there) and a constant that takes zero to the start value. One call over
-thousands of batches ends in a known register exactly if all bodies match. One wrong batch is always noticed; several
-cancel each other with a chance of 2^-32. On a mismatch the caller asks batch by batch.
+the complement of the CRC that the previous header stores (if the previous body is intact, this takes the register to
+zero), 13 zeros (which leave it there) and a constant that takes zero to the start value. One call over thousands of
+batches ends in a known register exactly if all bodies match. A single wrong batch is always detected; several cancel
+each other with a probability of 2^-32. On a mismatch the caller checks batch by batch.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class CrcChain:
         self._link_crcs = self._links["crc"]
 
     def holds(self, starts: Ints, end: int, headers: npt.NDArray[np.void]) -> bool:
-        """Whether all batches' CRCs hold. `starts` is 0 and where each next one begins, `end` where the last one ends.
+        """Whether all batches match their CRCs. `starts` are the batches' first bytes, 0 first; `end` is their end.
 
-        Where they do not, the overwritten bytes are put back from `headers` (V61, one a batch).
+        If they do not, the overwritten bytes are restored from `headers` (V61, one per batch).
         """
         count = len(starts)
         stored = headers.view(BATCH_HEADER.dtype)["crc"]

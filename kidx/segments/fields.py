@@ -1,4 +1,4 @@
-"""The fields of many records at once, once it is known where each record starts."""
+"""The fields of many records at once, given where each record starts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Fields(NamedTuple):
 
 
 def decode_fields(data: Bytes, starts: Ints, ends: Ints) -> tuple[Fields, Bools]:
-    """The fields of the records that start and end there, and which of them do not fill their length (or seem not to).
+    """The fields of the records with these starts and ends, and which of them do not fill their length (or may not).
 
-    A position beyond a record's end is put back to its end. Every later field takes a byte at least, so a record whose
-    fields do not fit cannot end right by accident. Anything may be in `data`; nothing outside it is read.
+    A position beyond a record's end is set back to its end. Every later field takes at least a byte, so a record whose
+    fields do not fit cannot end correctly by accident. `data` may have any content; nothing outside it is read.
     """
     timestamps, deltas, at, wrong = _first_fields(data, starts)
     np.minimum(at, ends, out=at)
@@ -51,7 +51,7 @@ def decode_fields(data: Bytes, starts: Ints, ends: Ints) -> tuple[Fields, Bools]
 def _first_fields(data: Bytes, starts: Ints) -> tuple[Ints, Ints, Ints, Bools]:
     """Timestamp deltas, offset deltas, where the key's length is, and which records have a negative length.
 
-    Length, attributes and both deltas mostly fit one word of eight bytes: one read for all four.
+    Length, attributes and both deltas usually fit into one word of eight bytes: one read for all four.
     """
     word = data.words[starts]
     pair = np.uint64(0xFFFF)
@@ -85,7 +85,7 @@ def _first_fields(data: Bytes, starts: Ints) -> tuple[Ints, Ints, Ints, Bools]:
 
 
 def _nullable(data: Bytes, at: Ints, ends: Ints, wrong: Bools, *, null: bool = True) -> tuple[Ints, Ints, Ints]:
-    """A field behind its length: where it starts, its length, and what follows; `wrong` where it does not fit."""
+    """A field after its length: its start, its length, and the byte after it; sets `wrong` if it does not fit."""
     lengths, used = ints(data, at)
     starts = at + used
     behind = starts + np.maximum(lengths, 0)
@@ -97,7 +97,7 @@ def _nullable(data: Bytes, at: Ints, ends: Ints, wrong: Bools, *, null: bool = T
 
 
 def _skip_headers(data: Bytes, at: Ints, ends: Ints, headers: Ints, wrong: Bools) -> None:
-    """Move `at` behind the headers of the records that have some, one header of each a round."""
+    """Move `at` past the headers of the records that have some, one header of each record per round."""
     rows = np.flatnonzero((headers > 0) & ~wrong)
     left = headers[rows]
     for _ in range(_MOST_HEADER_ROUNDS):

@@ -1,8 +1,8 @@
-"""Finding every batch boundary in a stretch of a log at once.
+"""Finding every batch boundary in a range of a log at once.
 
-A log is a chain: only a batch's length tells where the next one starts. But the offset index names many batch
-positions, so the chain can be followed from all of them side by side ("lanes"), with numpy, until each lane arrives at
-the next one's start. That proves the starts, too: the first is certain, and so is each at which a proved lane lands.
+A log is a chain: only a batch's length tells where the next one starts. But the offset index has many batch positions,
+so the chain is followed from all of them in parallel ("lanes"), with numpy, until each lane arrives at the next one's
+start. This also proves the starts: the first is certain, and so is each one at which a proved lane arrives.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-_FEW_LANES = 16  # below this, a step of all lanes costs more than hopping
+_FEW_LANES = 16  # below this, a step of all lanes costs more than single steps
 _SMALLEST = min(SMALLEST_ENTRY.values())
 
 
 def boundaries(sizes: npt.NDArray[np.int32], filled: int, starts: Ints) -> Ints:
-    """The ends of all whole entries that chain from byte 0, ascending, int64.
+    """The ends of all complete entries in the chain from byte 0, ascending, int64.
 
     `sizes[p]` is the length field of an entry that starts at byte p, big-endian, `filled` how many bytes there are.
-    `starts` are ascending guesses of entries' positions after 0: used where right, ignored where wrong. The chain ends
-    before an entry that is not whole or whose length is none.
+    `starts` are ascending guesses of entries' positions after 0; wrong ones are ignored. The chain ends before an entry
+    that is incomplete or whose length is impossible.
     """
     ends = _by_lanes(sizes, filled, starts) if len(starts) >= _FEW_LANES else None
     return _by_hops(sizes, filled) if ends is None else ends
 
 
 def _by_lanes(sizes: npt.NDArray[np.int32], filled: int, starts: Ints) -> Ints | None:
-    """The ends, or None where a lane passes the next one's start or meets a length that is none."""
+    """The ends, or None if a lane passes the next one's start or finds an impossible length."""
     current = np.concatenate((np.zeros(1, np.int64), starts))
-    limits = np.concatenate((starts, [filled - HEADER_BYTES + 1]))  # the last lane: while a header is there whole
+    limits = np.concatenate((starts, [filled - HEADER_BYTES + 1]))  # the last lane: while there is a complete header
     found = []
     while len(current):
         ends = sizes[current].astype(np.int64)
@@ -49,7 +49,7 @@ def _by_lanes(sizes: npt.NDArray[np.int32], filled: int, starts: Ints) -> Ints |
             passed = ends > limits
             if passed[:-1].any() or (passed[-1] and limits[-1] != filled - HEADER_BYTES + 1):
                 return None
-            if ends[-1] > filled:  # the last lane's last entry is not whole
+            if ends[-1] > filled:  # the last lane's last entry is incomplete
                 ends, going_on, limits = ends[:-1], going_on[:-1], limits[:-1]
             found.append(ends)
             current, limits = ends[going_on], limits[going_on]

@@ -1,8 +1,8 @@
 """Every record of a scan's windows, decoded in arrays, and which batches are damaged inside.
 
-Batches of a window are taken together: first where records start (kidx.segments.record_starts), then all fields of all
-records (kidx.segments.fields). Compressed ones are inflated into a joint buffer before. A batch that does not come out
-right is given to the plain decoder, whose word is final; so is one that only looks odd. Older messages go there too.
+Batches of a window are decoded together: first where records start (kidx.segments.record_starts), then all fields
+(kidx.segments.fields). Compressed batches are first inflated into a joint buffer. A batch that seems damaged is decoded
+again by the plain decoder (kidx.formats.records), which decides. It also decodes older messages.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class RecordBlock:
     """Records of some batches of a window, batch after batch, as int64 arrays of shape (records,).
 
     `rows` are the batches' rows in the window and `counts` how many records each has here. `key_start` and
-    `value_start` are bytes of `buffer`; `key_length` and `value_length` are negative for null. `buffer` is good until
-    the next block is asked for, the arrays stay. `damage` tells of damaged batches, by row; their records are left out.
+    `value_start` are bytes of `buffer`; `key_length` and `value_length` are negative for null. `buffer` is valid until
+    the next block is read, the arrays stay. `damage` has damaged batches by row; their records are left out.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RecordDecoder:
     """Decodes the records of one log's windows; its buffers are reused."""
 
     def __init__(self, evidence: Evidence, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
-        """A batch that would take more than `limit_bytes` is reported as damage of kind LIMIT: it is not checked."""
+        """A batch that would take more than `limit_bytes` is not checked, and reported as damage of kind LIMIT."""
         self._limit = limit_bytes
         self._joint = self._new_joint(_JOINT_BYTES)
         self._evidence = evidence
@@ -111,8 +111,8 @@ class RecordDecoder:
     def blocks(self, window: Window) -> Iterator[RecordBlock]:
         """Every record of a window of a scan with hold=True, in blocks that together cover all of its batches.
 
-        Blocks of uncompressed batches come first, then of compressed or very large ones, then what the plain decoder
-        had to decide.
+        Blocks of uncompressed batches come first, then of compressed or very large ones, then those of the plain
+        decoder.
         """
         count = window.column("record_count")
         simple = (window.column("magic") == 2) & (count >= 0) & (count <= _MOST_RECORDS) & (window.codec <= ZSTD)
@@ -136,7 +136,7 @@ class RecordDecoder:
             yield _decode(window, data, rows[low:high], starts[low:high], ends[low:high], odd)
 
     def _in_joint(self, window: Window, rows: list[int], odd: list[int]) -> Iterator[RecordBlock]:
-        """Inflate batches into the joint buffer until one does not fit, or enough are there; decode them; go on."""
+        """Inflate batches into the joint buffer until it is full or has enough, decode them, and continue."""
         here: list[int] = []  # rows inflated
         ends = [0]  # of each in the joint buffer, after a zero
         records = 0
@@ -146,7 +146,7 @@ class RecordDecoder:
                 yield self._decode_joint(window, here, ends, odd)
                 here, ends, records = [], [0], 0
             size = self._inflate(window, batch, ends[-1])
-            if size is None and here:  # it did not fit behind the others
+            if size is None and here:  # it did not fit after the others
                 yield self._decode_joint(window, here, ends, odd)
                 here, ends, records = [], [0], 0
                 size = self._inflate(window, batch, 0)
@@ -160,9 +160,9 @@ class RecordDecoder:
             yield self._decode_joint(window, here, ends, odd)
 
     def _inflate(self, window: Window, batch: Batch, at: int) -> int | None:
-        """Inflate into the joint buffer from byte `at`; how many bytes came, None where they do not fit or are none.
+        """Inflate into the joint buffer from byte `at`; returns the number of bytes, None if they do not fit.
 
-        With the whole buffer to itself a batch may make it grow, up to the limit.
+        A batch that is alone in the buffer may make it grow, up to the limit.
         """
         start = batch.position - window.start
         payload: bytes | memoryview
@@ -202,7 +202,7 @@ def _groups(counts: Ints) -> list[tuple[int, int]]:
 
 
 def _decode(window: Window, data: Bytes, rows: Ints, starts: Ints, ends: Ints, odd: list[int]) -> RecordBlock:
-    """The batches whose records, inflated, lie there in `data`; rows that do not come out right are added to `odd`."""
+    """The batches whose records, inflated, are in `data`; rows of suspicious batches are added to `odd`."""
     counts = window.column("record_count")[rows]
     at, unchained = record_starts(data, starts, ends, counts)
     bad = np.zeros(len(rows), np.bool_)
@@ -226,9 +226,9 @@ def _decode(window: Window, data: Bytes, rows: Ints, starts: Ints, ends: Ints, o
 
 
 def _judge(window: Window, rows: Ints, first: Ints, counts: Ints, fields: Fields, wrong: Bools) -> None:
-    """Mark in `wrong` (a record a batch suffices) offsets that do not rise or pass the last, and wrong maxima of time.
+    """Mark in `wrong` (one record of a batch suffices) offsets that do not rise or pass the last, and wrong maxima.
 
-    `first` is each batch's first record; none of them is empty.
+    `first` is each batch's first record; no batch is empty.
     """
     deltas = fields.offset_delta
     rising = np.empty(len(deltas), np.bool_)
@@ -245,7 +245,7 @@ def _judge(window: Window, rows: Ints, first: Ints, counts: Ints, fields: Fields
 
 
 def plain_blocks(evidence: Evidence, window: Window, row: int, limit_bytes: int) -> Iterator[RecordBlock]:
-    """One batch, read by the plain decoder: its damage, or its records in blocks of bounded size."""
+    """One batch decoded by the plain decoder: its damage, or its records in blocks of bounded size."""
     batch = window.batch(row)
     if batch.size > limit_bytes:
         why = f"the batch has {batch.size} bytes, more than the limit of {limit_bytes}"

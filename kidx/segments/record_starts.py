@@ -1,7 +1,7 @@
-"""Where records start: the only thing about them that must be found one after another.
+"""Where records start: the only step of decoding that must go from record to record.
 
-A record's length tells where the next one starts. So all batches of a buffer are followed side by side, one record of
-each a step; where only few batches are left, plain Python hops are cheaper than steps of short arrays.
+A record's length tells where the next one starts. So all batches of a buffer are followed in parallel, one record of
+each per step; when few batches are left, plain Python is cheaper than steps of short arrays.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _STEP_OF = STEP.tolist()  # a list is read one by one much faster than an array
 
 
 def record_starts(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """The starts of all records, batch after batch, and the rows of batches whose chain does not end where it should.
+    """The starts of all records, batch after batch, and the rows of batches whose records do not end where they should.
 
     Batch b has `counts[b]` records in the bytes `starts[b]` to `ends[b]`. The starts of a row that is returned as wrong
-    are meaningless, but lie in the buffer.
+    are meaningless, but within the buffer.
     """
     slots = np.cumsum(counts) - counts
     out = np.empty(int(counts.sum()), np.int64)
@@ -60,7 +60,7 @@ def record_starts(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> tuple[
 
 
 def _hop(data: Bytes, at: int, end: int, out: Ints, outside: int) -> bool:
-    """Fill `out` with one batch's records from `at` on; whether the last one ends at `end`."""
+    """Fill `out` with one batch's records from `at` on; returns whether the last one ends at `end`."""
     view, done, count = data.view, 0, len(out)
     while done < count:
         found: list[int] = []

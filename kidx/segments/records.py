@@ -10,7 +10,7 @@ from kidx.formats.records import LIMIT, Damage, Decoded, decode_batch
 
 
 def read_records(evidence: Evidence, batch: Batch, *, limit_bytes: int = MAX_INFLATED_BYTES) -> Decoded:
-    """The records of one batch of whatever format, decoded one by one, and what is wrong with it."""
+    """The records of one batch of any format, decoded one by one, and what is wrong with it."""
     if batch.size > limit_bytes:
         why = f"the batch has {batch.size} bytes, more than the limit of {limit_bytes}"
         return Decoded([], Damage(LIMIT, why, limit=True))
@@ -20,16 +20,16 @@ def read_records(evidence: Evidence, batch: Batch, *, limit_bytes: int = MAX_INF
 def decode_entry(
     batch: Batch, entry: bytes | memoryview, *, limit_bytes: int = MAX_INFLATED_BYTES, lenient: bool = False
 ) -> Decoded:
-    """As `read_records`, from all of the entry's bytes; `lenient` as RecordReader's and decode_message's."""
+    """As `read_records`, from the complete entry; `lenient` as in RecordReader and decode_message."""
     if batch.magic == 2:
         return decode_batch(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes, lenient=lenient)
     return decode_message(batch, entry, limit_bytes=limit_bytes, lenient=lenient)
 
 
 def first_offset(evidence: Evidence, batch: Batch) -> int:
-    """An entry's base offset as Kafka has it: for a compressed v0 or v1 message, the first one's inside.
+    """An entry's base offset as Kafka defines it: for a compressed v0 or v1 message, that of the first one inside.
 
-    Such a message is inflated for it; where that fails, it is the entry's own offset.
+    Such a message is inflated; if that fails, the result is the entry's own offset.
     """
     if batch.magic == 2 or batch.record_count != COUNT_UNKNOWN:
         return batch.base_offset

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 1 << 20
 _MAGIC_AT = BATCH_HEADER.field_span("magic")[0]
-_MOST_CRC_BYTES = 4 << 30  # spent on candidates in all: bytes made to look like headers must not cost days
+_MOST_CRC_BYTES = 4 << 30  # of candidates in all: bytes made to look like headers must not cost days
 
 
 def resume(evidence: Evidence, position: int, end: int | None = None) -> int | None:
-    """Where batches resume after a place that is none: the first v2 batch whose CRC matches, or None.
+    """Where batches resume after a position without one: the first v2 batch whose CRC matches, or None.
 
-    A torn last batch and a damaged length look alike to a walk; what this finds tells them apart. After checking 4 GiB
-    of candidates it gives up.
+    A walk cannot distinguish a torn last batch from a damaged length; this can. It gives up after checking 4 GiB of
+    candidates.
     """
     end = evidence.size if end is None else end
     budget = _MOST_CRC_BYTES
@@ -41,7 +41,7 @@ def resume(evidence: Evidence, position: int, end: int | None = None) -> int | N
 
 
 def _plausible_headers(data: bytearray, remaining: int) -> list[tuple[int, int]]:
-    """Where in `data` a plausible v2 header starts whose batch ends within the file, and how many bytes it claims."""
+    """Where in `data` plausible v2 headers start whose batches end within the file, and the sizes that they state."""
     import numpy as np
 
     array = np.frombuffer(data, np.uint8)
@@ -62,11 +62,11 @@ def _is_batch(evidence: Evidence, position: int, size: int) -> bool:
 
 
 def parts(evidence: Evidence, index_positions: Sequence[int] | Ints | None, count: int) -> list[tuple[int, int]]:
-    """Up to `count` byte ranges of about one size that together are the whole log, cut at positions of the index.
+    """Up to `count` byte ranges of about equal size that together are the complete log, cut at positions of the index.
 
-    Scanned apart they give what one scan gives, as long as each but the last ends with END exactly at its end. Where
-    one does not, the batches end there or the index lies: what the ranges behind it gave is not to be used, and the
-    log is to be scanned on from that range's start.
+    Scanned separately they give the same result as one scan, provided that each but the last ends with END exactly at
+    its end. If one does not, the batches end there or the index is wrong: discard the results of the ranges after it,
+    and continue the scan from that range's start.
     """
     cuts = [0]
     if index_positions is not None and len(index_positions):

@@ -37,9 +37,9 @@ _FIRST_LOOK_BATCHES = 16
 
 
 class Scan(Iterator[Window]):
-    """The windows of a log. When they have ended, `ending` says how; `position` is the byte up to which they came.
+    """The windows of a log, which end at `position`. After the last one, `ending` states how the log ended.
 
-    A window's buffer is good until the next window is asked for; its headers and columns stay.
+    A window's buffer is valid until the next window is read; its headers and columns stay.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Scan(Iterator[Window]):
         self._array_reader: ArrayReader | None = None
         self._plain = _PlainReader(evidence, end, check_crc)
         self._dense = hold
-        self._most_batches = _FIRST_LOOK_BATCHES  # of a plain window; small at first, to see how large batches are
+        self._most_batches = _FIRST_LOOK_BATCHES  # of a plain window; small at first, to learn how large batches are
 
     def __next__(self) -> Window:
         if self.ending is not None:
@@ -106,10 +106,10 @@ def scan(
 ) -> Scan:
     """Every batch from the batch boundary `start` to `end` (default: the file's), in windows of a few MiB at most.
 
-    `index_positions` are the offset index's positions, in any order and state, or a function that gives them, called
-    only if they are of use. They serve as parallel starting points and are believed only where batches meet them.
-    `hold` keeps each window's bytes at hand for RecordDecoder. Damage is no error: a wrong CRC is in the window, a
-    broken structure ends the scan, and `ending` says where and how; an entry that crosses `end` is torn there.
+    `index_positions` are the offset index's positions, in any order and state, or a function that returns them, called
+    only if they are useful. They are parallel starting points, and used only where batches lead to them.
+    `hold` keeps each window's bytes for RecordDecoder. Damage is not an error: a wrong CRC is in the window, a broken
+    structure ends the scan, and `ending` states where and why; an entry that crosses `end` is torn there.
     A large file (NEUTRAL_BYTES) is read without changing what the page cache holds. Raises CannotRead and its children
     where the file cannot be read.
     """
@@ -119,7 +119,7 @@ def scan(
 
 
 def spare_page_cache(log: Evidence) -> None:
-    """Have a large log read past the page cache. Call it before forking, or each process imports the module."""
+    """Read a large log without filling the page cache. Call it before forking, or each process imports the module."""
     if log.size >= NEUTRAL_BYTES:
         log.spare_page_cache()
 
@@ -178,7 +178,7 @@ class _PlainReader:
         return at + first
 
     def header_at(self, position: int, length: int) -> tuple[memoryview, int]:
-        """A buffer that has `length` bytes from `position`, and where they are in it."""
+        """A buffer with `length` bytes from `position`, and where they start in it."""
         if not self._at <= position or position + length > self._filled_to:
             if self._check_crc:
                 self._fill(position)
@@ -189,7 +189,7 @@ class _PlainReader:
         return self._buffer, position - self._at
 
     def _crc(self, position: int, size: int, magic: int) -> int:
-        """The CRC of the entry's protected bytes, the buffer refilled as it goes on."""
+        """The CRC of the entry's protected bytes; refills the buffer as needed."""
         function = crc32c if magic == 2 else zlib.crc32
         at, end = position + (CRC_START if magic == 2 else LEGACY_CRC_START), position + size
         crc = 0

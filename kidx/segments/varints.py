@@ -1,8 +1,8 @@
 """Zigzag varints of many records at once, and the buffer views needed for them.
 
 Source of the encoding: org.apache.kafka.common.utils.ByteUtils (Protocol Buffers' zigzag varints). Nearly all of a
-record's varints have one or two bytes, and two bytes have 65,536 values: a table has the answer to each. The others
-take an eight-byte word, in which the lowest byte without its top bit set is the last one.
+record's varints have one or two bytes, and two bytes have 65,536 values, which a table decodes. The others take an
+eight-byte word, in which the lowest byte without its top bit set is the last one.
 """
 
 from __future__ import annotations

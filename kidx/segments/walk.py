@@ -1,4 +1,4 @@
-"""Walking a log from batch to batch, as a look-up does: one Batch at a time, without numpy.
+"""Walking a log from batch to batch, as look-ups do: one Batch at a time, without numpy.
 
 Source: org.apache.kafka.common.record.FileLogInputStream, which also reads headers only.
 """
@@ -18,10 +18,10 @@ _CHUNK_BYTES = 16 << 10
 class Ending(NamedTuple):
     """Where and why a log's batches end.
 
-    `kind` is END (exactly at the end), TORN (the file ends inside the entry at `position`), PREALLOCATED (nothing but
-    zeros from `position` on) or NO_BATCH (what stands at `position` is no entry). `missing_bytes` is what a torn entry
-    lacks, None where too little of it is left to tell. `why` is a phrase for a message, empty at the END.
-    A damaged length looks torn too: only `kidx.segments.resume` tells whether batches go on behind it.
+    `kind` is END (exactly at the end), TORN (the file ends inside the entry at `position`), PREALLOCATED (only zeros
+    from `position` on) or NO_BATCH (the bytes at `position` are not an entry). `missing_bytes` is what a torn entry
+    lacks, None if too little of it is left to tell. `why` is a phrase for a message, empty for END.
+    A damaged length looks torn, too: only `kidx.segments.resume` finds out whether batches follow.
     """
 
     kind: str
@@ -31,10 +31,10 @@ class Ending(NamedTuple):
 
 
 class Walk(Iterator[Batch]):
-    """The batches of a log from a batch boundary on. `ending` is set when they have ended, `position` moves along.
+    """The batches of a log from a batch boundary on. `ending` is set after the last one.
 
-    After a `break` in the loop, `position` is the byte after the last batch that came, so `position - start` is what
-    was walked. Raises CannotRead and its children where the file cannot be read.
+    `position` is the byte after the last batch returned, also after a `break` in the loop. Raises CannotRead and its
+    subclasses if the file cannot be read.
     """
 
     def __init__(self, evidence: Evidence, start: int = 0, end: int | None = None) -> None:
@@ -70,16 +70,16 @@ class Walk(Iterator[Batch]):
 
 
 def walk(evidence: Evidence, start: int = 0, end: int | None = None) -> Walk:
-    """Walk the log from the batch boundary `start`; an entry that crosses `end` (default: the file's) is torn there."""
+    """Walk the log from the batch boundary `start`; an entry that crosses `end` (default: the file's end) is torn."""
     return Walk(evidence, start, end)
 
 
 def ending_of(
     evidence: Evidence, position: int, end: int, torn: bool, why: str, missing_bytes: int | None = None
 ) -> Ending:
-    """The ending at a fault: PREALLOCATED where all bytes from there to `end` are zero.
+    """The ending at a fault: PREALLOCATED if all bytes from there to `end` are zero.
 
-    Fewer zeros than an offset and a length take may as well be the first bytes of a small offset.
+    Fewer zeros than an offset and a length take may also be the first bytes of a small offset.
     """
     if end - position >= OVERHEAD_BYTES and evidence.nonzero_end(position, end) == position:
         return Ending(PREALLOCATED, position, f"{end - position} zero bytes and no batch")

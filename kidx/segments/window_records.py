@@ -1,4 +1,4 @@
-"""The records of a scan's windows as Python objects, in the log's order: arrays find them, slices take them."""
+"""The records of a scan's windows as Python objects, in the log's order."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Content(NamedTuple):
 def records_in_order(
     evidence: Evidence, decoder: RecordDecoder, window: Window, damaged: list[tuple[Batch, Damage]]
 ) -> Iterator[Content]:
-    """Every record of a window of a scan with hold=True. Of a damaged batch those come that precede the damage, and it
-    is added to `damaged`.
+    """Every record of a window of a scan with hold=True. A damaged batch is added to `damaged`; of its records, those
+    before the damage are yielded.
     """
     rows: list[_Row] = []
     blocks = 0

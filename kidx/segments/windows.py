@@ -53,9 +53,9 @@ class Window:
 
     `start` and `end` are the bytes of the file that the window covers, without gaps. `headers` holds `len(window)`
     headers of 61 bytes in the v2 layout (see Batch for what that means for v0 and v1). `bad_crc` lists the rows whose
-    CRC does not match, None if CRCs were not checked. `buffer` holds the bytes from `start` to `end`, headers
-    excepted (they may have been overwritten), and some more that mean nothing, until the scan moves on; None in a scan
-    that was not asked to hold them, and for batches that are too large or older than v2.
+    CRC does not match, None if CRCs were not checked. `buffer` has the bytes from `start` to `end`, except headers
+    (which may have been overwritten), followed by some undefined bytes; it is valid until the next window is read, and
+    None in a scan without `hold` and for batches that are too large or older than v2.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
-"""Which releases of the broker can have written a segment, as far as its files show it.
+"""Which releases of the broker can have written a segment, judging by its files.
 
-Each sign is a change of the files' format that one release made: it sets the oldest or the newest release that fits.
-Nothing is guessed: where no sign is found the family is UNKNOWN, and where two contradict each other as well (indexes
-rebuilt by a later release, files copied together).
+Each sign is a change of the files' format that one release made: it bounds the oldest or the newest release that fits.
+The family is UNKNOWN if there is no sign, or if two signs contradict each other (indexes rebuilt by a later release,
+files copied from several brokers).
 
 Sources: KIP-32 and KIP-33 (0.10.0: timestamps, time index), KIP-98 (0.11: batches of magic 2, producer snapshots),
 KIP-101 (0.11: leader epochs), KIP-534 (delete horizons), KIP-516 (2.8: partition.metadata), KIP-724 (4.0: magic 2
-alone). Entries of an offset index name the first offset of a batch up to 1.1 and the last one since 2.0: asked of
+alone). Entries of an offset index name the first offset of a batch up to 1.1 and the last one since 2.0: tested with
 brokers 0.9.0.1 to 4.3.1.
 """
 
@@ -41,7 +41,7 @@ _SAMPLE = 64  # index entries and batches looked at, from either end
 
 
 class Sign(NamedTuple):
-    """Something in the files that tells releases apart: `oldest` and `newest` that write it, and a phrase."""
+    """Something in the files that distinguishes releases: `oldest` and `newest` that write it, and a phrase."""
 
     what: str
     oldest: Release | None = None
@@ -54,8 +54,8 @@ _FORMAT_0 = Sign("messages of format 0", newest=(3, 9))
 class Writer(NamedTuple):
     """What is known about the broker that wrote some files.
 
-    `oldest` and `newest` are the releases between which all signs agree, None where no sign bounds that side.
-    `index_offsets` is FIRST, LAST or MIXED (an upgrade within the segment), None where no entry tells.
+    `oldest` and `newest` bound the releases that fit all signs, None if no sign bounds that side. `index_offsets` is
+    FIRST, LAST or MIXED (an upgrade within the segment), None if no entry shows it.
     """
 
     family: str
@@ -66,7 +66,7 @@ class Writer(NamedTuple):
 
 
 def writer_of_segment(segment: Segment) -> Writer:
-    """What a segment's own files show. Reads at most some kilobytes; damage shows nothing, and nothing raises."""
+    """The writer of a segment's own files. Reads at most some kilobytes; damaged parts are ignored, nothing raises."""
     signs: list[Sign] = []
     named: str | None = None
     log = segment.file(LOG)
@@ -92,7 +92,7 @@ def writer_of_segment(segment: Segment) -> Writer:
 
 
 def writer_of_partition(partition: Partition) -> Writer:
-    """What a partition's directory shows about the newest broker that ran on it; older segments may be others'."""
+    """The newest broker that wrote in a partition's directory; older segments may be written by other releases."""
     kinds = {file.kind for file in partition.files}
     signs = []
     if "leader_epochs" in kinds:
@@ -158,10 +158,10 @@ def _batch_at(evidence: Evidence, position: int) -> Batch | None:
 
 
 def _offsets_named(segment: Segment, log: Evidence) -> str | None:
-    """FIRST, LAST or MIXED, by the index's entries for batches of several records; None where none tells.
+    """FIRST, LAST or MIXED, by the index's entries for batches of several records; None if there are none.
 
-    A follower's entry may name a later batch's last offset (before KAFKA-806 an append wrote one entry at most): it
-    counts as LAST. An uncompressed message of format 0 or 1 has a single offset, so it tells nothing.
+    A follower's entry may have a later batch's last offset (before KAFKA-806 an append wrote one entry at most): it
+    counts as LAST. An uncompressed message of format 0 or 1 has a single offset and is ignored.
     """
     file = segment.file(OFFSET)
     if file is None:

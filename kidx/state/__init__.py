@@ -1,1 +1,1 @@
-"""What the records of Kafka's internal topics add up to: offsets, groups, transactions, the cluster's metadata."""
+"""The state in Kafka's internal topics, replayed from their records: offsets, groups, transactions, metadata."""

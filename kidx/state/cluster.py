@@ -16,7 +16,6 @@ from kidx.state.facts import Fact, Facts
 Data = dict[str, Any]
 _NO_LEADER_CHANGE = -2
 RESOURCE_TYPES = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
-_TOPIC_RESOURCE = 2
 SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 KINDS = (
     "acl", "broker", "config", "controller", "delegation_token", "feature", "partition", "producer_ids", "quota",

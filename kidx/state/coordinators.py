@@ -1,8 +1,8 @@
-"""The state that coordinators keep in their topics: a fact a key, the last value of each; tombstones remove it.
+"""The state that coordinators keep in their topics: one fact per key, its last value; tombstones remove it.
 
 Sources: org.apache.kafka.coordinator.group.OffsetMetadataManager and GroupMetadataManager (replay),
 TransactionStateManager, ShareCoordinatorShard. Offsets committed inside a transaction wait for its marker: COMMIT
-applies those that are newer than what is there, ABORT forgets them.
+applies those that are newer than the present ones, ABORT discards them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class CoordinatorState:
                     self.facts.set(*change)
 
     def _forget(self, kind: str, key: dict[str, Any]) -> None:
-        """A tombstone takes effect at once, even in a transaction, and ends changes that wait for a marker."""
+        """A tombstone takes effect at once, even in a transaction, and discards changes that wait for a marker."""
         self.facts.drop(kind, key)
         for producer, waiting in self._pending.items():
             self._pending[producer] = [fact for fact in waiting if (fact.kind, fact.key) != (kind, key)]
@@ -91,7 +91,7 @@ def kinds_of(family: str) -> list[str]:
 
 
 def kind_of(name: str) -> str:
-    """A fact's kind for a record kind: consumer_group_metadata for ConsumerGroupMetadata; some have shorter names."""
+    """The kind of fact of a record kind: consumer_group_metadata for ConsumerGroupMetadata; some names are shorter."""
     return _KINDS.get(name) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 

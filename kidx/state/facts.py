@@ -1,4 +1,4 @@
-"""Facts: what is known at a moment, each with the record that last said it."""
+"""Facts: the state at a moment, each with the record that last changed it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _Identity = tuple[Any, ...]
 
 
 class Fact(NamedTuple):
-    """One fact: its `kind` (committed_offset, topic, ...), the key that it is about, and the value that the key has.
+    """One fact: its `kind` (committed_offset, topic, ...), its key, and the key's value.
 
-    `key` and `value` are JSON-able. `offset` and `timestamp` are those of the record that last changed it; what comes
-    from a metadata snapshot has no offset, for snapshots count their own records.
+    `key` and `value` are JSON-able. `offset` and `timestamp` are those of the record that last changed it; facts from a
+    metadata snapshot have no offset, because a snapshot numbers its own records.
     """
 
     kind: str
@@ -49,12 +49,12 @@ class Facts:
 
 
 def identity(key: dict[str, Any]) -> _Identity:
-    """What tells a key from others of its kind."""
+    """A hashable form of a key, unique within its kind."""
     return tuple(tuple(part.items()) if isinstance(part, dict) else part for part in key.values())
 
 
 def order(fact: Fact) -> tuple[str, list[tuple[int, int, str]]]:
-    """Sort key by kind and key: None first, numbers as numbers, all else as text."""
+    """Sort key by kind and key: None first, numbers as numbers, everything else as text."""
     return fact.kind, [
         (0, 0, "") if part is None else (1, part, "") if isinstance(part, int) else (2, 0, str(part))
         for part in fact.key.values()

@@ -19,10 +19,10 @@ def cluster_of(log_dirs: Iterable[str | LogDir]) -> Cluster:
     return Cluster([LogDir(each) if isinstance(each, str) else each for each in log_dirs], read_cluster_metadata)
 
 
-def read_cluster_metadata(partition: Partition) -> ClusterMetadata:
-    """What __cluster_metadata adds up to at its end. What cannot be read is a problem; nothing raises."""
+def read_cluster_metadata(partition: Partition, moment: Moment | None = None) -> ClusterMetadata:
+    """The state of __cluster_metadata at its end or at a moment. What cannot be read is a problem; nothing raises."""
     try:
-        state = state_at(partition, METADATA, Moment())
+        state = state_at(partition, METADATA, moment or Moment())
     except KidxError as e:
         why = str(e).removeprefix(f"{partition.directory}: ")
         return ClusterMetadata(partition.directory, problems=(Problem(partition.directory, why),))
@@ -44,7 +44,7 @@ def read_cluster_metadata(partition: Partition) -> ClusterMetadata:
 
 
 def _problem(partition: Partition, sentence: str) -> Problem:
-    """A replay's sentence, which may begin with a file's path."""
+    """A problem from a replay's sentence, which may begin with a file's path."""
     path = next((f.path for f in partition.files if sentence.startswith(f"{f.path}: ")), partition.directory)
     return Problem(path, sentence.removeprefix(f"{path}: "))
 

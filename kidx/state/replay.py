@@ -32,7 +32,7 @@ class Moment(NamedTuple):
     timestamp_ms: int | None = None
 
     def reached(self, record: Record) -> bool:
-        """Whether a record comes after the moment."""
+        """Whether a record lies after the moment."""
         if self.offset is not None:
             return record.offset >= self.offset
         return self.timestamp_ms is not None and record.timestamp > self.timestamp_ms
@@ -52,7 +52,7 @@ class _Replayer(Protocol):
 
 
 def family_of(partition: Partition, given: str | None = None) -> str:
-    """Which internal topic a directory belongs to, by its name or as given. Raises UsageError, CannotRead."""
+    """The internal topic that a directory belongs to, by its name or as given. Raises UsageError, CannotRead."""
     family = given
     if family is None and partition.name is not None:
         family = FAMILY_OF_TOPIC.get(partition.name.topic)
@@ -60,11 +60,11 @@ def family_of(partition: Partition, given: str | None = None) -> str:
         must_exist(partition.directory)
         known = ", ".join(topic for topic, its in FAMILY_OF_TOPIC.items() if its != REMOTE)
         raise UsageError(
-            f"{partition.directory}: its name is none of Kafka's own topics ({known}); say which with --decoder"
+            f"{partition.directory}: its name is not one of Kafka's own topics ({known}); name the topic with --decoder"
         )
     if family == REMOTE:
         raise UsageError(
-            f"{partition.directory}: remote log metadata is not summed up; kidx dump --decode shows its records"
+            f"{partition.directory}: remote log metadata is not replayed; kidx dump --decode shows its records"
         )
     return family
 
@@ -171,7 +171,7 @@ def _records_of(path: str, problems: list[str]) -> Iterator[tuple[Batch, Record]
 
 
 def _say_where_history_begins(partition: Partition, moment: Moment, problems: list[str]) -> None:
-    """A compacted topic has its present state, but the past only for offsets that were not cleaned."""
+    """Note that a compacted topic has its past states only for offsets that were not cleaned."""
     if moment == Moment():
         return
     from kidx.lookup.partition import PartitionReader
@@ -179,6 +179,6 @@ def _say_where_history_begins(partition: Partition, moment: Moment, problems: li
     cleaned = PartitionReader(partition).checkpointed("cleaner-offset-checkpoint")
     if cleaned and (moment.offset is None or moment.offset < cleaned):
         problems.append(
-            f"compaction has been through this log up to offset {cleaned}: what was superseded there is gone, "
-            "so moments before it may lack facts"
+            f"this log was compacted up to offset {cleaned}: superseded records before it are gone, "
+            "so the state at earlier moments may lack facts"
         )

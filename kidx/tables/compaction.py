@@ -1,4 +1,4 @@
-"""What a cleaning would keep and drop, as rows: a segment each, or a record each."""
+"""What a cleaning would keep and drop, as rows: one per segment, or one per record."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ def family_of(path: str, given: str | None) -> str:
     if name is not None and name.kind == METADATA_SNAPSHOT:
         return FAMILY_OF_TOPIC["__cluster_metadata"]
     raise UsageError(
-        f"{path}: its directory is none of Kafka's own topics ({', '.join(FAMILY_OF_TOPIC)}); say which with --decoder"
+        f"{path}: its directory is not that of one of Kafka's own topics ({', '.join(FAMILY_OF_TOPIC)}); "
+        "name the topic with --decoder"
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kidx.evidence import Evidence
-from kidx.execution import keep_freed_memory
 from kidx.formats.indexes import Extent, IndexFormat, decode, extent_of
 from kidx.tables.selection import EVERYTHING, Selection, conditions_of
 from kidx.tables.table import INT, TEXT, TIMESTAMP, ArrayTable, Column, Notes, Table
@@ -40,7 +39,6 @@ class IndexEntries:
         """
         import numpy as np
 
-        keep_freed_memory(len(slots) * self.format.size)
         names = names or self.names
         buffer = memoryview(bytearray(min(BATCH_ENTRIES, len(slots)) * self.format.size))
         for start in range(slots.start, slots.stop, BATCH_ENTRIES):

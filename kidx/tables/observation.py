@@ -9,7 +9,7 @@ from kidx.evidence import Evidence
 from kidx.evidence.page_cache import PAGE_BYTES
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import search
-from kidx.lookup.touched_pages import way_of
+from kidx.lookup.touched_pages import lookup_by_key
 from kidx.pages.observation import CannotObserve, Specimen, original, private_copy
 from kidx.pages.residency import residency_of
 from kidx.tables.index_lookups import torn_note
@@ -58,7 +58,7 @@ def residency_table(
     def rows() -> Iterator[Sequence[Any]]:
         for target in targets:
             for name in searches:
-                needed = way_of(index, target, name, PAGE_BYTES).pages
+                needed = lookup_by_key(index, target, name, PAGE_BYTES).pages
                 faults = None if resident is None else [page for page in needed if page not in resident]
                 yield (*shape, target, name, needed, faults)
 
@@ -97,11 +97,20 @@ def _observed(
                 yield _observe(specimen, index, target, name)
     except CannotObserve as e:
         for target, name in asked:
-            yield (index.path, target, name, way_of(index, target, name, PAGE_BYTES).pages, None, None, None, str(e))
+            yield (
+                index.path,
+                target,
+                name,
+                lookup_by_key(index, target, name, PAGE_BYTES).pages,
+                None,
+                None,
+                None,
+                str(e),
+            )
 
 
 def _observe(specimen: Specimen, index: IndexReader, target: int, name: str) -> Sequence[Any]:
-    predicted = way_of(index, target, name, PAGE_BYTES).pages
+    predicted = lookup_by_key(index, target, name, PAGE_BYTES).pages
     index_format, base = index.index_format, index.base_offset if index.index_format.key == "offset" else 0
 
     def look_up(read: Callable[[int, int], bytes]) -> object:

@@ -1,4 +1,4 @@
-"""Measures of index files as rows: entries, room, what they span, how dense they are."""
+"""Measures of index files as rows: entries, capacity, ranges, density."""
 
 from __future__ import annotations
 

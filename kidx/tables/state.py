@@ -1,4 +1,4 @@
-"""What the records of Kafka's own topics add up to, as rows: the facts at a moment, the differences between two."""
+"""The state in Kafka's own topics as rows: the facts at a moment, or the differences between two moments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def parse_moment(text: str | None) -> Moment:
     digits = text.removeprefix("offset:")
     if digits.isascii() and digits.isdigit():
         if digits == text and len(digits) > _OFFSET_DIGITS:
-            raise UsageError(f"{text}: an offset or a time? say offset:{text} or time:{text}")
+            raise UsageError(f"{text}: an offset or a time? write offset:{text} or time:{text}")
         return Moment(offset=whole_number(digits, "an offset"))
     try:
         return Moment(timestamp_ms=timestamp_ms(text))
@@ -60,7 +60,7 @@ def fact_table(path: str, state: State, kinds: Sequence[str] = ()) -> Table:
 def difference_table(path: str, before: State, after: State, kinds: Sequence[str] = ()) -> Table:
     """kidx.state_difference.v1: a row a fact that was added, removed or changed between two states.
 
-    Its offset and timestamp are those of the record that did it, absent where the fact was removed.
+    Its offset and timestamp are those of the record that changed it, absent if the fact was removed.
     """
     rows = list(_differences(_wanted(before.facts.sorted(), kinds), _wanted(after.facts.sorted(), kinds)))
     summary = {"partition": path, "records": after.records, "differences": len(rows), "problems": after.problems}

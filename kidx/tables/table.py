@@ -1,7 +1,6 @@
 """What a command returns: a schema's name, typed columns, rows, notes, and the exit status that follows from them.
 
-Renderers know column types only. An absent value is None; every format has its own sign for it (null, an empty cell, a
-dash).
+Renderers know column types only. An absent value is None, which formats show as null, an empty cell or a dash.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from kidx.evidence import Evidence
 from kidx.formats.indexes import IndexFormat
 from kidx.lookup.index import IndexReader
 from kidx.lookup.search import STANDARD, WARM, first_warm_slot
-from kidx.lookup.touched_pages import REPLAY, growth, touches_of, way_of, workload_targets
+from kidx.lookup.touched_pages import REPLAY, growth, lookup_by_key, touches_of, workload_targets
 from kidx.pages.geometry import PAGE_BYTES
 from kidx.tables.index_lookups import torn_note
 from kidx.tables.table import BOOL, TEXT, TREE, Column, Table
@@ -73,7 +73,7 @@ def _target_rows(
     shape = _shape(index, page_bytes)
     for target in targets:
         for kind in searches:
-            way = way_of(index, target, kind, page_bytes)
+            way = lookup_by_key(index, target, kind, page_bytes)
             touches = [{"page": page, "lookups": 1} for page in way.pages]
             yield (index.path, kind, None, target, way.slot, 1, way.probes, way.pages, touches, *shape)
 

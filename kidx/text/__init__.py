@@ -1,2 +1,1 @@
-"""Text in general, known to no other room: JSON, integers by the million, escapes for terminals, sizes, times, bytes to
-a stream."""
+"""Text, independent of Kafka: JSON, arrays of integers as lines, escapes for terminals, sizes and times, streams."""

@@ -23,9 +23,9 @@ def escaped(c: str) -> str:
 
 
 def for_terminal(text: str) -> str:
-    r"""Exact output (JSON, CSV, DumpLogSegments' text) for a terminal: what no printer prints as \u001b.
+    r"""Exact output (JSON, CSV, DumpLogSegments' text) for a terminal: unprintable characters become \u001b.
 
-    In a pipe or a file such output stays exact. The escape is one that JSON has.
+    In a pipe or a file such output stays exact. The escape is that of JSON.
     """
     if text.replace("\n", "").isprintable():
         return text

@@ -55,7 +55,7 @@ class Maybe(NamedTuple):
     present: npt.NDArray[np.bool_]
 
     def copy(self) -> Maybe:
-        """Values and presence in memory of their own."""
+        """Values and presence in newly allocated memory."""
         return Maybe(self.values.copy(), self.present.copy())
 
     def part(self, rows: Any) -> Maybe:

@@ -1,4 +1,4 @@
-"""Bytes to a text stream: large output is made as bytes, which a stream's own encoder would only slow down."""
+"""Bytes to a text stream: large output is produced as bytes, and bypasses the stream's encoder, which is slower."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kidx.text.escaping import NAMES, for_terminal
 
 
 def write_bytes(out: IO[str], pieces: Iterable[bytes | memoryview]) -> None:
-    """Write UTF-8 pieces to a text stream, past its encoder where there is a binary stream below it.
+    """Write UTF-8 pieces to a text stream, bypassing its encoder if there is a binary stream below it.
 
-    A terminal is given escapes for control characters. Raises OSError as the stream does.
+    For a terminal, control characters are escaped. Raises OSError as the stream does.
     """
     if out.isatty():
         for piece in pieces:
@@ -25,7 +25,7 @@ def write_bytes(out: IO[str], pieces: Iterable[bytes | memoryview]) -> None:
     out.flush()
     for piece in pieces:
         rest = memoryview(piece)
-        while rest:  # with PYTHONUNBUFFERED the stream below is a bare file, which may take less than all
+        while rest:  # with PYTHONUNBUFFERED the stream below is a raw file, whose write may be partial
             rest = rest[below.write(rest) :]
     below.flush()
 
@@ -41,7 +41,7 @@ def exact_output(out: IO[str]) -> IO[str]:
 
 
 class _Terminal:
-    """A terminal that is given no control character."""
+    """A terminal stream that escapes control characters."""
 
     def __init__(self, out: IO[str]) -> None:
         self._out = out
@@ -51,7 +51,7 @@ class _Terminal:
         return self._out.write(for_terminal(text))
 
     def isatty(self) -> bool:
-        """Not to be escaped twice."""
+        """False, so that output is not escaped twice."""
         return False
 
     def __getattr__(self, name: str) -> Any:

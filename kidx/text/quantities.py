@@ -1,4 +1,4 @@
-"""Numbers, times, counts and sizes, as users type and read them."""
+"""Numbers, times, counts and sizes: parsing what users type, formatting for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def whole_number(text: str, what: str = "an offset or a position") -> int:
         number = int(text)
         if -_LARGEST - 1 <= number <= _LARGEST:
             return number
-    raise UsageError(f"{text!r} is not {what}: a whole number that fits 64 bits is wanted")
+    raise UsageError(f"{text!r} is not {what}: give a whole number that fits 64 bits")
 
 
 def timestamp_ms(text: str) -> int:
@@ -51,7 +51,7 @@ def iso_time(timestamp_ms: int | None) -> str | None:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number and its noun: `1 page`, `1,024 pages`, `2 entries` (with `many`, where an s does not do)."""
+    """A number and its noun: `1 page`, `1,024 pages`, `2 entries` (with `many`, for irregular plurals)."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 

@@ -33,6 +33,7 @@ READING = {
     "trace": [f"trace {INDEX} 150", f"trace {INDEX} --workload all"],
     "verify": ["verify .", f"verify {INDEX}", "verify --jobs 1 --live txn-0"],
     "diff": ["diff txn-0 plain-0"],
+    "startup": ["startup ."],
     "state": ["state __consumer_offsets-0"],
     "compact": ["compact txn-0 --plan --records"],
     "rocketmq dump": ["rocketmq dump store"],

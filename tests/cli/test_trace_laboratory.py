@@ -115,7 +115,7 @@ def test_the_growing_index_drawn(tmp_path: Path) -> None:
         (["--simulate", "--warm-bytes", "4"], "holds no entry"),
         (["--simulate", "--away", "nobody"], "no such reader"),
         (["--simulate", INDEX], "takes no file"),
-        (["--simulate", "--grow"], "two questions"),
+        (["--simulate", "--grow"], "--grow and --simulate cannot be combined"),
         (["--observe"], "no file given"),
         ([INDEX, "--observe"], "name targets"),
         ([INDEX, "5", "--evict-original"], "goes with --observe"),

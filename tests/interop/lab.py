@@ -38,7 +38,7 @@ _WITHOUT = """<exclusions><exclusion><groupId>org.slf4j</groupId><artifactId>slf
 
 
 class Unavailable(Exception):
-    """Raised when a real system cannot be had here; its text says why."""
+    """Raised when a real system is unavailable here; its text is the reason."""
 
 
 def why_not() -> str:

@@ -1,4 +1,4 @@
-"""DumpLogSegments' decoders beside kidx's: logs of every record kind and version, sound and damaged values alike.
+"""DumpLogSegments' decoders compared with kidx's: logs of every record kind and version, sound and damaged values.
 
 $KIDX_SEED chooses other values; the seed is printed. What the tool says of records that it cannot read is Java's text
 of an exception; that both cannot is compared.

@@ -1,4 +1,4 @@
-"""Damaged stores that a real RocketMQ loads, and kidx's answers beside its: recovery in memory is recovery."""
+"""Damaged stores that a real RocketMQ loads: its answers compared with those of kidx's recovery in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kidx beside a broker that is being written to: nothing it says is alarming, nothing it reads is touched.
+"""kidx next to a broker that is being written to: no false findings, and no file that it reads is changed.
 
 How long a producer takes with and without kidx beside it is printed, not asserted.
 """

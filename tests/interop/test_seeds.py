@@ -1,4 +1,4 @@
-"""A few seeds' scenarios from beginning to end: a real broker, real RocketMQ stores, and kidx beside them.
+"""A few seeds' scenarios from beginning to end: kidx compared with a real broker and real RocketMQ stores.
 
 $KIDX_INTEROP_SEED says which seed comes first (a random one), $KIDX_INTEROP_COUNT how many (1). A seed is printed, and
 the same seed asks the same again; the times and producer ids of a broker are its own.

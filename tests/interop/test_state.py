@@ -1,4 +1,4 @@
-"""kidx state of a copied log dir beside what the broker's own admin client says."""
+"""`kidx state` of a copied log dir compared with the answers of the broker's admin client."""
 
 from __future__ import annotations
 

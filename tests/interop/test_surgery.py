@@ -74,7 +74,7 @@ def test_a_broker_takes_rebuilt_indexes_for_its_own(tmp_path: Path) -> None:
         client = broker.start()
         fill(client)
         expected = everything(client)
-        refused = kidx("rebuild", broker.data, "--in-place")
+        refused = kidx("rebuild", broker.data, "--in-place", "--all")
         assert refused.status == 3 and b"a broker runs on this directory" in refused.err
         broker.stop()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -202,3 +203,80 @@ def test_the_largest_timestamp_of_a_partition_without_timestamps_is_none(tmp_pat
     log = tmp_path / f"{0:020d}.log"
     log.write_bytes(message(b"old", magic=0))
     assert PartitionReader(Partition(str(tmp_path))).list_offsets(SPECIAL["max-timestamp"]).found is None
+
+
+def segments_of(place: Path, segments: dict[int, list[int]]) -> PartitionReader:
+    """Segments of batches of one record, the timestamps given; offsets without a gap from the first base on."""
+    offset = min(segments)
+    for base, stamps in segments.items():
+        made = [batch([record(0)], base_offset=offset + n, base_timestamp=t) for n, t in enumerate(stamps)]
+        (place / f"{base:020d}.log").write_bytes(b"".join(made))
+        offset += len(stamps)
+    return PartitionReader(Partition(str(place)))
+
+
+def test_every_offset_is_in_the_segment_that_has_it(tmp_path: Path) -> None:
+    partition = segments_of(tmp_path, {5: [1, 2], 7: [3], 8: []})
+    for offset in range(3, 11):
+        segment, found = partition.find_offset(offset)
+        if 5 <= offset < 8:
+            assert segment is not None and found.batch is not None
+            assert (segment.base_offset, found.batch.base_offset) == (5 if offset < 7 else 7, offset)
+        else:
+            assert segment is None and found.batch is None
+    for file in tmp_path.glob("*7.log"):
+        file.write_bytes(b"")  # a fetch goes on in the next segment that has something
+    (tmp_path / f"{8:020d}.log").write_bytes(batch([record(0)], base_offset=8))
+    segment, found = PartitionReader(Partition(str(tmp_path))).find_offset(7)
+    assert segment is not None and found.batch is not None
+    assert (segment.base_offset, found.batch.base_offset) == (8, 8)
+
+
+def test_every_record_from_an_offset_on(tmp_path: Path) -> None:
+    partition = segments_of(tmp_path, {5: [1, 2], 7: [3], 8: [4]})
+    assert [r.offset for r in partition.records()] == [5, 6, 7, 8]
+    for start in range(4, 10):
+        assert [r.offset for r in partition.records(start)] == [n for n in range(5, 9) if n >= start]
+    trimmed = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "trimmed-0")))
+    assert next(iter(trimmed.records())).offset == trimmed.start_offset == 120
+
+
+def test_a_time_is_in_the_first_segment_that_reaches_it(tmp_path: Path) -> None:
+    partition = segments_of(tmp_path, {0: [10, 30], 2: [20, 40], 4: [40, 5]})
+    bases = {timestamp: partition.segment_of_time(timestamp) for timestamp in (0, 10, 30, 31, 40, 41)}
+    assert {t: s and s.base_offset for t, s in bases.items()} == {0: 0, 10: 0, 30: 0, 31: 2, 40: 2, 41: None}
+    assert partition.segment_of_largest_time()[1:] == (40, 3)
+    assert partition.segment_of_largest_time()[0].base_offset == 2
+    for timestamp, start, offset in ((0, None, 0), (11, None, 1), (31, None, 3), (40, None, 3), (10, 1, 1)):
+        found = partition.list_offsets(timestamp, start)
+        assert found.found is not None and found.found.offset == offset
+    none = partition.list_offsets(30, 2)  # only the first segment that reaches the time is searched
+    assert none.found is None and none.why == "the segment that reaches this time has no such record"
+    assert none.segment is not None and none.segment.base_offset == 0
+
+
+def test_a_segment_without_timestamps_is_as_old_as_its_file(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(batch([record(0)], base_timestamp=-1))
+    os.utime(log, ns=(0, 7_000_000))
+    partition = PartitionReader(Partition(str(tmp_path)))
+    assert partition.segment_of_time(7) is partition.segments[0]
+    assert partition.segment_of_time(8) is None
+    log.write_bytes(batch([record(0)], base_timestamp=0))
+    os.utime(log, ns=(0, 7_000_000))
+    assert PartitionReader(Partition(str(tmp_path))).segment_of_time(1) is None
+
+
+def test_what_an_isolation_level_can_read() -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "unclean" / "txn-0")))
+    assert partition.last_stable_offset < partition.high_watermark
+    assert partition.fetch_end(READ_COMMITTED) == partition.last_stable_offset
+    for isolation in (READ_UNCOMMITTED, None):
+        assert partition.fetch_end(isolation) == partition.high_watermark
+
+
+@pytest.mark.parametrize(("number", "word"), [(-5, "latest-tiered"), (-6, "earliest-pending-upload")])
+def test_what_tiered_storage_alone_knows_is_named(number: int, word: str) -> None:
+    partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "plain-0")))
+    with pytest.raises(CannotRead, match=rf"{word} \({number}\) is known from __remote_log_metadata alone"):
+        partition.list_offsets(number)

@@ -350,3 +350,23 @@ def test_positions_at_the_ends_of_a_log(tmp_path: Path) -> None:
             assert (found.index_slot, found.index_position) == (0, min(position, size))
             assert len(reader.troubles) == troubles
             assert (found.batch is None) == (position > 0)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_windows_of_a_segment_with_and_without_an_index(tmp_path: Path, indexed: bool) -> None:
+    made(tmp_path, indexed=True)
+    if not indexed:
+        (tmp_path / f"{100:020}.index").unlink()
+    with opened(tmp_path) as reader:
+        windows = list(reader.windows())
+    assert [p for window in windows for p in window.position.tolist()] == [b.position for b in batches(tmp_path)]
+
+
+def test_a_batch_whose_header_says_an_older_time_is_passed_over(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    late = batch([record(0, 500)], base_timestamp=0, max_timestamp=400)
+    log.write_bytes(late + batch([record(0, 450)], base_offset=1, base_timestamp=0, max_timestamp=450))
+    with opened(tmp_path) as reader:
+        assert reader.find_by_timestamp(450, 0)[1:3] == (450, 1)
+        assert reader.find_by_timestamp(400, 0)[1:3] == (500, 0)
+        assert reader.find_by_timestamp(451, 0)[1:] == (None, None, None)

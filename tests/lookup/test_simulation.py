@@ -91,6 +91,12 @@ def test_a_workload_file() -> None:
     )
 
 
+def test_a_workload_of_which_nothing_is_said() -> None:
+    readers = (Reader("follower", 2, 10.0, 0, 1), Reader("consumer", 1, 10.0, 2, 1))
+    assert parse_workload(["# nothing"], "w") == Workload(1, 0, 60.0, 20.0, 1, 8, readers)
+    assert parse_workload(["reader a"], "w").readers == (Reader("a", 1, 10.0, 0, 1),)
+
+
 @pytest.mark.parametrize(
     ("name", "least", "most"),
     [("partitions", 1, 100_000), ("start", 0, 2**28), ("log-pages", 0, 1_000_000), ("entry-bytes", 1, 4096)]

@@ -17,9 +17,9 @@ from kidx.lookup.touched_pages import (
     TAIL,
     UNIFORM,
     growth,
+    lookup_by_key,
     many_lookups,
     touches_of,
-    way_of,
     workload_targets,
 )
 from tests.support import KAFKA_SETS
@@ -38,17 +38,17 @@ def test_many_lookups_touch_what_each_touches(index: IndexReader, kind: str, pag
     targets = list(range(-1, 3 * MANY, 3))
     one_by_one: Counter[int] = Counter()
     for target in targets:
-        one_by_one.update(way_of(index, target, kind, page_bytes).pages)
+        one_by_one.update(lookup_by_key(index, target, kind, page_bytes).pages)
     assert len(targets) > MANY and dict(touches_of(index, targets, kind, page_bytes)) == dict(one_by_one)
     few = targets[:5]
     assert touches_of(index, few, kind, page_bytes) == sum(
-        (Counter(way_of(index, target, kind, page_bytes).pages) for target in few), Counter()
+        (Counter(lookup_by_key(index, target, kind, page_bytes).pages) for target in few), Counter()
     )
 
 
 def test_a_way_is_its_slot_its_probes_and_their_pages(index: IndexReader) -> None:
     last = index.entries - 1
-    way = way_of(index, index.entry(last)[0], STANDARD)
+    way = lookup_by_key(index, index.entry(last)[0], STANDARD)
     assert (way.slot, way.probes[:2], way.pages) == (last, [0, 3584], [0, 7, 10, 12, 13])
 
 
@@ -77,7 +77,9 @@ def test_an_index_out_of_order_is_searched_one_by_one() -> None:
     swapped = IndexReader(from_bytes(data[8:16] + data[:8] + data[16:]), OFFSET_INDEX, 0)
     assert many_lookups(swapped) is None
     targets = [swapped.entry(0)[0]] * MANY
-    assert touches_of(swapped, targets, WARM) == Counter(dict.fromkeys(way_of(swapped, targets[0], WARM).pages, MANY))
+    assert touches_of(swapped, targets, WARM) == Counter(
+        dict.fromkeys(lookup_by_key(swapped, targets[0], WARM).pages, MANY)
+    )
 
 
 def test_a_new_page_moves_the_middles_of_the_standard_search_alone() -> None:

@@ -154,9 +154,9 @@ def test_which_topic_it_is(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     assert family_of(Partition(str(tmp_path / "__transaction_state-3"))) == TRANSACTION
     assert family_of(Partition(str(tmp_path / "copy")), GROUP) == GROUP
-    with pytest.raises(UsageError, match="none of Kafka's own topics"):
+    with pytest.raises(UsageError, match="not one of Kafka's own topics"):
         family_of(Partition(str(tmp_path / "orders-0")))
-    with pytest.raises(UsageError, match="remote log metadata is not summed up"):
+    with pytest.raises(UsageError, match="remote log metadata is not replayed"):
         family_of(Partition(str(tmp_path / "x")), REMOTE)
 
 

@@ -77,3 +77,12 @@ def test_places_for_output(tmp_path: Path) -> None:
     shutil.copytree(source, tmp_path / "other-0")
     with pytest.raises(Refused, match="Kafka's files are there"):
         refuse_place(str(tmp_path / "other-0" / "out"), [str(source)])
+
+
+def test_a_picture_of_two_names_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    write_picture(str(path), SVG)
+    (tmp_path / "b.svg").hardlink_to(path)
+    with pytest.raises(UsageError, match="not a plain file of one name"):
+        write_picture(str(path), SVG + "\n")
+    assert path.read_text() == SVG

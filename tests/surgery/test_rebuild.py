@@ -129,7 +129,10 @@ def test_a_wrong_crc_ends_it(segment: Path) -> None:
     assert rebuilt_of(segment).new == cut.new
 
 
-@pytest.mark.parametrize("damage", ["none", "index lies", "log breaks off early", "log breaks off late"])
+BREAKS = {"log breaks off early": 0.02, "log breaks off in the middle": 0.5, "log breaks off late": 0.98}
+
+
+@pytest.mark.parametrize("damage", ["none", "index lies", *BREAKS])
 def test_several_processes_give_the_same(segment: Path, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = batches_of(segment)
     index = segment.with_suffix(".index")
@@ -137,7 +140,7 @@ def test_several_processes_give_the_same(segment: Path, damage: str, monkeypatch
         positions = [b.position + 1 for b in batches]
         index.write_bytes(b"".join(n.to_bytes(4, "big") + p.to_bytes(4, "big") for n, p in enumerate(positions, 1)))
     elif damage != "none":
-        flip_byte(segment, batches[2 if damage == "log breaks off early" else -2].next_position - 1)
+        flip_byte(segment, batches[int(BREAKS[damage] * len(batches))].next_position - 1)
     (target,) = targets_of(str(segment))
     alone = rebuild(target, 512)
     monkeypatch.setattr(batch_facts, "WORTH_FORKING_BYTES", 0)
@@ -311,6 +314,9 @@ def test_targets(tmp_path: Path) -> None:
     assert {"txn-0", "plain-0", "times-0"} <= {t.below for t in targets_of(str(CLEAN))}
     with pytest.raises(UsageError, match="neither a segment"):
         list(targets_of(str(CLEAN / "meta.properties")))
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(UsageError, match="neither a segment"):
+        list(targets_of(str(tmp_path / "notes.txt")))
     with pytest.raises(CannotRead, match="no segment"):
         list(targets_of(str(tmp_path)))
     with pytest.raises(CannotRead, match="its segment has no"):

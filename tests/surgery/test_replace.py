@@ -381,3 +381,36 @@ def test_reading_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises((Refused, CannotRead)):
         current(tmp_path / "loop")
+
+
+@pytest.mark.parametrize("call", ["fcntl", "lockf"])
+def test_a_file_system_that_does_not_say_whether_a_broker_runs(
+    path: Path, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_answer(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    (path.parent / ".lock").touch()
+    monkeypatch.setattr(f"fcntl.{call}", no_answer)
+    refused(path, ".lock: its file system does not answer whether a broker holds it", "nothing written")
+
+
+def test_everything_is_flushed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed = []
+    fsync = os.fsync
+
+    def noted(fd: int) -> None:
+        flushed.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), path.parent))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    backup = replace(path)
+    assert backup is not None
+    assert set(flushed) == {
+        ".",
+        ".kidx",
+        ".kidx/journal.jsonl",
+        f".kidx/{INDEX}.new",
+        f".kidx/{Path(backup).name}.part",
+    }
+    assert flushed[-1] == "."  # the exchange itself

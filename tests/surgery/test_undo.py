@@ -202,3 +202,13 @@ def test_a_workplace_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     place.chmod(0o700)
     change(path, b"one", b"two")
     assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_change_is_a_line_of_the_journal(tmp_path: Path) -> None:
+    path, book = tmp_path / INDEX, tmp_path / ".kidx" / "journal.jsonl"
+    for number, (before, after) in enumerate(pairwise(VERSIONS), 1):
+        change(path, before, after)
+        assert book.read_bytes().count(b"\n") == len(book.read_bytes().splitlines()) == number
+    book.write_bytes(book.read_bytes()[:-5])  # a crash cut the last one short
+    change(path, b"", b"more")
+    assert len(book.read_bytes().splitlines()) == number + 1

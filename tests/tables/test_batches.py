@@ -1,4 +1,4 @@
-"""kidx dump of logs, snapshots and the text files beside them."""
+"""kidx dump of logs, snapshots and the text files next to them."""
 
 from __future__ import annotations
 

@@ -110,14 +110,14 @@ def test_ranges_and_ends(log: Path) -> None:
 def test_another_directorys_name(log: Path, said: str) -> None:
     copy = log.parent.rename(log.parent.parent / "copy")
     refused = kidx_here("dump", "--decode", copy / log.name)
-    assert refused.status == 2 and b"say which with --decoder" in refused.err
+    assert refused.status == 2 and b"name the topic with --decoder" in refused.err
     ran = kidx_here("dump", "--decoder", said, "--format", "jsonl", copy / log.name)
     assert ran.rows[0]["key"]["name"] == "OffsetCommit"
 
 
 def test_a_topic_that_is_none_of_kafkas_own(log: Path) -> None:
     ran = kidx_here("dump", "--decoder", "orders", log)
-    assert ran.status == 2 and b"orders is none of Kafka's own topics: consumer_offsets (offsets)" in ran.err
+    assert ran.status == 2 and b"orders is not one of Kafka's own topics: consumer_offsets (offsets)" in ran.err
 
 
 def test_a_large_log_is_decoded_alike(tmp_path: Path) -> None:

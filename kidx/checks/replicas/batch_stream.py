@@ -26,7 +26,7 @@ _FIELDS = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
 
 
 class BatchRow(NamedTuple):
-    """A batch and its place: `number` counts the partition's batches from 0, `file` is the .log that holds it."""
+    """A batch and its place: `number` counts the partition's batches from 0, `file` is the .log that contains it."""
 
     number: int
     file: DataFile
@@ -62,7 +62,7 @@ class BatchRow(NamedTuple):
 
 
 class BatchStream:
-    """The batches of a partition's living segments, read window by window; at most one window is in memory.
+    """The batches of a partition's live segments, read window by window; at most one window is in memory.
 
     `first_offset`, `last_offset` and `compacted` describe the batches read so far. What cannot be read is in `checked`.
     """
@@ -80,7 +80,7 @@ class BatchStream:
         self._at = self._before = 0
 
     def head(self) -> BatchRow | None:
-        """The next batch, None at the end."""
+        """The next batch, or None at the end."""
         if not self._fill() or self._window is None or self._file is None:
             return None
         if not self._batches:

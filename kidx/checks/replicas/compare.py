@@ -1,4 +1,4 @@
-"""What differs between replicas of partitions, or a directory and its rebuilt self, and what may differ.
+"""What differs between replicas of partitions, or between a directory and its rebuilt copy, and what may differ.
 
 Healthy replicas have the same batches where both have any. They may differ in where logs begin and end, where
 segments were cut, how dense their indexes are, and how far they have been compacted.
@@ -23,10 +23,10 @@ from kidx.logdir.tree import DataFile, Partition, partitions_below
 
 
 def compare(*paths: str, same_partitions: bool = False) -> Comparison:
-    """Compare partitions, trees of partitions, or files of one kind, each with each other.
+    """Compare partitions, trees of partitions, or files of one kind, every pair of them.
 
-    With `same_partitions` a partition that only one side has is a difference. Raises UsageError where the paths are
-    not of a kind, CannotRead where one does not exist. What cannot be read below them is in `checked.unread`.
+    With `same_partitions` a partition that only one side has is a difference. Raises UsageError if the paths are of
+    different kinds, CannotRead if one does not exist. What cannot be read below them is in `checked.unread`.
     """
     comparison = Comparison()
     if len(paths) < 2:
@@ -52,7 +52,8 @@ def compare(*paths: str, same_partitions: bool = False) -> Comparison:
 def _by_name(path: str) -> dict[str, Partition]:
     """The partitions at or below a path by name, `.` for the path itself.
 
-    A partition goes by its directory's name, so that brokers may keep it on different disks, unless two share it.
+    A partition is identified by its directory's name, because brokers may keep it on different disks. If two
+    directories share a name, their paths are used instead.
     """
     found = list(partitions_below(path))
     names = Counter(os.path.basename(p.directory) for p in found)
@@ -106,7 +107,7 @@ def _each(
 ) -> None:
     """Compare the files of one kind pair by pair; a file without a pair is allowed, as segments are cut differently."""
     here, there = (_living(p.files, kind) for p in (sides.left, sides.right))
-    if len(here) == len(there) == 1:  # two files named on the command line need not have one name
+    if len(here) == len(there) == 1:  # two files named on the command line may have different names
         pairs = [(next(iter(here)), next(iter(here.values())), next(iter(there.values())))]
     else:
         pairs = [(name, here[name], there[name]) for name in sorted(here.keys() & there.keys())]

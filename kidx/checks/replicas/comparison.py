@@ -12,7 +12,7 @@ MAX_DIFFERENCES_OF_A_KIND = 1000  # in one partition of two sides
 
 
 class Difference(NamedTuple):
-    """One difference: `what` kind it is, `where` (a path below both sides and a place in it), both sides' values.
+    """One difference: its kind (`what`), `where` it is (a path below both sides and a place in it), both values.
 
     `allowed`: healthy replicas may differ like this. `partition` is the path below both sides (empty: the sides are
     partitions themselves), `offset` the first one concerned, None where it is about no offset. `left_path` and
@@ -44,7 +44,7 @@ class Comparison:
         self.checked: CheckResult = _CheckedOnce()
 
     def add(self, one: Difference) -> None:
-        """Count a difference, and keep it while there are not too many of its kind."""
+        """Count a difference, and keep it unless there are too many of its kind."""
         key = one.left_path, one.right_path, one.partition, one.what, one.allowed
         self.counts[key] += 1
         if self.counts[key] <= MAX_DIFFERENCES_OF_A_KIND:
@@ -57,7 +57,7 @@ class Comparison:
 
 
 class _CheckedOnce(CheckResult):
-    """Coverage that counts a file once, however many sides it is compared with."""
+    """Coverage that counts a file once, even if it is compared with several sides."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What differs between two indexes of one kind. Entries of one side only are mostly a matter of density."""
+"""What differs between two indexes of one kind. Entries on one side only usually mean another index interval."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _Entry = dict[str, int]
 class IndexComparison:
     """Compares a partition's indexes pair by pair; `same_logs`: a shared offset lies at the same byte on both sides.
 
-    Two entries that contradict each other differ only where one of them does not fit its own log: a follower that
-    appends several batches at once writes one entry, which names the last batch's offset and the first one's position.
+    Two entries that contradict each other are a difference only if one of them does not fit its own log: a follower
+    that appends several batches at once writes one entry, with the last batch's offset and the first one's position.
     """
 
     def __init__(self, sides: Sides, *, same_logs: bool) -> None:
@@ -43,7 +43,7 @@ class IndexComparison:
         for shared_key in sorted(shared):
             here, there = entries[0][shared_key], entries[1][shared_key]
             if here != there:
-                # where the logs differ, a batch lies elsewhere; whether an index fits its own log is verify's question
+                # where the logs differ, batches have other positions; verify checks whether an index fits its own log
                 allowed = not self.same_logs or self._agree(files, here, there)
                 self.sides.note("index_entry", f"{name} {key} {shared_key}", here, there, allowed=allowed)
 
@@ -54,7 +54,7 @@ class IndexComparison:
                 continue
             allowed = not self.same_logs
             if here is not None and there is not None:
-                # brokers 1.0 to 2.4, rebuilding the index of a compacted segment, write the marker as first offset, too
+                # brokers 1.0 to 2.4 that rebuild the index of a compacted segment may write the marker as first offset
                 same = {n: v for n, v in here.items() if v != there[n]}.keys() <= {"first_offset", "last_stable_offset"}
                 allowed = allowed or (same and last in (here["first_offset"], there["first_offset"]))
             self.sides.note(
@@ -123,7 +123,7 @@ def _fits(index: DataFile, entry: _Entry) -> bool:
 
 
 def _in_one_batch(index: DataFile, one: int, other: int) -> bool:
-    """Whether one batch holds both offsets: a time index names the record with the timestamp, or its batch's last."""
+    """Whether one batch contains both offsets: a time index has that of the record, or its batch's last offset."""
     path = _log_of(index)
     if path is None:
         return False

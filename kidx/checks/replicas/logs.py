@@ -1,4 +1,4 @@
-"""What differs between two replicas' logs: batch by batch, across segments, whose borders are each replica's own."""
+"""What differs between two replicas' logs, batch by batch; each replica rolls its segments at other offsets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kidx.formats.records import Record
 def compare_logs(sides: Sides) -> bool:
     """Note what differs between the two sides' logs; whether a shared offset lies at the same byte on both sides."""
     bases = [[s.base_offset for s in p.segments] for p in (sides.left, sides.right)]
-    if not bases[0] or not bases[1]:  # rebuilt indexes in a directory of their own
+    if not bases[0] or not bases[1]:  # rebuilt indexes in a separate directory
         sides.note("logs", "", len(bases[0]), len(bases[1]), allowed=True)
         return True
     if bases[0] != bases[1]:
@@ -73,7 +73,7 @@ def _compare_batches(sides: Sides, a: BatchRow, b: BatchRow, left: BatchStream, 
     if mine is None or others is None:
         sides.note("batch", where, a.shown(), b.shown(), allowed=False, offset=offset)
         return
-    # what a batch holds outside the shared offsets is compared with the other side's next batch
+    # records outside the shared offsets are compared with the other side's next batch
     mine, others = ({o: r for o, r in records.items() if offset <= o <= end} for records in (mine, others))
     differ = sorted(o for o in mine.keys() & others.keys() if mine[o][:5] != others[o][:5])
     for one in differ:

@@ -33,7 +33,7 @@ def compare_snapshots(sides: Sides, name: str, one: DataFile, other: DataFile) -
 
 
 def _same_state(here: dict[str, Any], there: dict[str, Any]) -> bool:
-    """Whether two states of a producer say the same, as brokers of two versions write it.
+    """Whether two states of a producer are the same, as written by brokers of two versions.
 
     For a transaction's marker brokers up to 2.3 keep the timestamp of the batch before it, or -1; 0.11 stores the
     marker's offset with delta 0 as the last one.
@@ -86,7 +86,7 @@ def compare_metadata(sides: Sides, name: str, one: DataFile, other: DataFile) ->
 
 
 def _parsed(sides: Sides, file: DataFile, parse: Callable[[bytes], T]) -> T:
-    """A small file's content. Raises CannotRead for a damaged one: what it lacks is no difference."""
+    """A small file's content. Raises CannotRead for a damaged one: what is missing from it is not a difference."""
     data = read_file(file.path)
     try:
         parsed = parse(data)

@@ -12,7 +12,7 @@ COMMANDS = {
     "verify": ("kidx.cli.rocketmq.verify", "Check a store: every unit against the commit log."),
     "lookup": ("kidx.cli.rocketmq.lookup", "Find a queue offset by time, a unit by offset, messages by key."),
     "pull": ("kidx.cli.rocketmq.pull", "Batch a pull as the broker would, and say if it suggests the slave."),
-    "diff": ("kidx.cli.rocketmq.diff", "Hold a slave's commit log against its master's."),
+    "diff": ("kidx.cli.rocketmq.diff", "Compare a slave's commit log with its master's."),
 }
 
 
@@ -28,6 +28,7 @@ Examples:
 def command() -> None:
     """Read the store of a RocketMQ broker: commit log, consume queues, index files, checkpoint.
 
-    Nothing is written. STORE is the directory that holds commitlog and consumequeue; never let a broker load
-    evidence: loading truncates, deletes and, after a crash, writes. kidx answers as after that recovery, in memory.
+    Nothing is written. STORE is the directory that contains commitlog and consumequeue. Never let a broker load
+    evidence: loading truncates, deletes and, after a crash, writes. kidx does that recovery in memory and answers
+    accordingly.
     """

@@ -14,7 +14,7 @@ Examples:
   kidx rocketmq diff master/store slave/store
   kidx rocketmq diff master/store slave/store --memory 3GiB --format jsonl
 
-Exit status: 0 the slave's log is its master's as far as it goes, 1 it is not, 3 a store could not be read."""
+Exit status: 0 the slave's log equals its master's up to the slave's end, 1 it differs, 3 a store could not be read."""
 )
 @click.argument("master", type=click.Path(readable=False))
 @click.argument("slave", type=click.Path(readable=False))
@@ -31,15 +31,15 @@ def command(
     broker_version: str | None,
     form: str,
 ) -> int:
-    """Compare MASTER's and SLAVE's stores: where their commit logs part, how far the slave lags.
+    """Compare MASTER's and SLAVE's stores: where their commit logs diverge, how far the slave lags.
 
     With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
-    slave has what such a consumer asks for.
+    slave has the messages that such a consumer requests.
     """
     from kidx.cli.output import print_table
     from kidx.errors import UsageError
     from kidx.report.screens.rocketmq import show_replicas
-    from kidx.tables.rocketmq.replicas import difference_table
+    from kidx.tables.rocketmq.stores import difference_table
 
     if commit_log:
         raise UsageError("diff reads two stores, so --commit-log does not say which store it belongs to")

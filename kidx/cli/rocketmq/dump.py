@@ -43,7 +43,7 @@ def command(
 ) -> int:
     """Print PATH, a store's file or every file below a directory: units, messages, index entries, checkpoint, abort.
 
-    Every whole entry is shown as stored, up to a zero tail; judging is verify's work.
+    Every complete entry is shown as stored, up to a zero tail; use verify to check them.
     """
     from kidx import exit_status
     from kidx.cli.messages import complain

@@ -74,7 +74,7 @@ def command(
     mtimes: str | None,
     **asked: Any,
 ) -> int:
-    """Ask STORE for TOPIC's queue QUEUE: by --time, by --offset, or TOPIC without a queue by --key."""
+    """Search STORE: QUEUE of TOPIC by --time or --offset, or TOPIC without a queue by --key."""
     from kidx.cli.output import print_table
     from kidx.report.screens.rocketmq import show_search
     from kidx.tables.rocketmq.lookups import key_table, offset_table, time_table

@@ -1,4 +1,4 @@
-"""Options that several of the wing's commands share, and opening the store they name."""
+"""Options that several RocketMQ commands share, and opening the store they name."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def config_options(f: F) -> F:
 
 
 def broker_options(f: F) -> F:
-    """--config, --commit-log and --broker-version: what a question to a loaded store needs."""
+    """--config, --commit-log and --broker-version: what loading a store depends on."""
     f = click.option(
         "--broker-version",
         metavar="X.Y.Z",
-        help="Which broker is asked.  [default: 4.9.8 or 5.5.1, as the store was written]",
+        help="The broker to imitate.  [default: 4.9.8 or 5.5.1, depending on which line wrote the store]",
     )(f)
     return config_options(f)
 

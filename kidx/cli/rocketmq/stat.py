@@ -26,8 +26,8 @@ def command(
     form: str,
     iso: bool,
 ) -> int:
-    """Measure STORE as a broker would have it after loading: what is used of what is allocated, offsets, times."""
+    """Measure STORE as it is after a broker loads it: used and allocated space, offsets, times."""
     from kidx.cli.output import print_table
-    from kidx.tables.rocketmq.store_figures import store_table
+    from kidx.tables.rocketmq.stores import store_table
 
     return print_table(store_table(open_asked(root, config, commit_log, broker_version)), form, iso=iso)

@@ -31,13 +31,15 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
     help="The least severity of a finding that makes the exit status 1.",
 )
 @click.option(
-    "--select", type=Rules(systems=("rocketmq",)), help="Report these rules only: codes, names, or prefixes as KXR1."
+    "--select",
+    type=Rules(systems=("rocketmq",)),
+    help="Report only these rules: codes, names or prefixes (KXR1).",
 )
 @click.option("--ignore", type=Rules(systems=("rocketmq",)), help="Do not report these rules.")
 @click.option("--quick", is_flag=True, help="Leave out the CRCs of bodies and of CRC properties.")
-@click.option("--jobs", type=JOBS, help="How many processes.  [default: 2, at most one a CPU]")
-@click.option("--all", "every", is_flag=True, help="Show every finding on the screen, not 20 of a rule in a file.")
-@click.option("-v", "--verbose", is_flag=True, help="Say with each finding what a broker would do.")
+@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("--all", "every", is_flag=True, help="Show every finding, not only 20 of a rule in a file.")
+@click.option("-v", "--verbose", is_flag=True, help="Show with each finding what a broker would do.")
 @color_option
 def command(
     roots: tuple[str, ...],

@@ -1,1 +1,1 @@
-"""The text of org.apache.kafka.tools.DumpLogSegments, and what Java and Jackson do in their own way in it."""
+"""The text of org.apache.kafka.tools.DumpLogSegments, and how Java and Jackson print the values in it."""

@@ -117,7 +117,7 @@ def offset_mismatches(log: Log, entries: Iterable[Sequence[int]]) -> dict[int, i
 
 
 class TimeComplaints(NamedTuple):
-    """What a time index and its log disagree on: timestamps, their order, and offsets that end no batch."""
+    """Differences between a time index and its log: timestamps, their order, and offsets that end no batch."""
 
     mismatches: list[Pair]
     out_of_order: list[Pair]
@@ -160,7 +160,7 @@ class OffsetSlots:
 
 
 def sanity_problem(index_format: IndexFormat, evidence: Evidence, base_offset: int, path: str) -> str:
-    """What a broker's sanity check before 2.3 would have thrown, "" where it passes."""
+    """The exception text of a broker's sanity check before 2.3, "" if it passes."""
     entries, rest = divmod(evidence.size, index_format.size)
     size = index_format.size
     if index_format is OFFSET_INDEX:

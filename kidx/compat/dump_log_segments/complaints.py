@@ -1,7 +1,7 @@
 """DumpLogSegments' complaints after all files, in its order.
 
-The tool keeps hash maps by absolute path, one a kind of complaint. A file that is given twice is complained of once,
-and the pairs of its time index are listed as often as it was given.
+The tool keeps hash maps by absolute path, one for each kind of complaint. A file that is given twice is listed once,
+but the pairs of its time index as often as it was given.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class DumpLogSegments:
         return messages
 
     def lines(self, file: InputFile) -> Lines:
-        """A file's lines, in pieces that are valid until the next is asked for. Raises CannotRead, UsageError."""
+        """A file's lines, in pieces that are valid until the next one is read. Raises CannotRead, UsageError."""
         path = java.path_text(file.path)
         yield _line(f"Dumping {path}")
         suffix = os.path.splitext("x" + os.path.basename(path))[1]

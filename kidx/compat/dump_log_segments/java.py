@@ -1,4 +1,4 @@
-"""What Java does in its own way where DumpLogSegments prints: integers that wrap, text from bytes, paths, hash maps."""
+"""Java's behaviour that shows in the text of DumpLogSegments: integers that wrap, text from bytes, paths, hash maps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_INT = 2**31 - 1
 
 
 def as_int(value: int) -> int:
-    """A number as Java's int arithmetic leaves it."""
+    """A number as Java's int arithmetic wraps it."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 

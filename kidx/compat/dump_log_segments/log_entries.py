@@ -1,6 +1,6 @@
-"""A log's entries as Kafka's FileLogInputStream takes them: by their length alone, every magic above 2 as 2.
+"""A log's entries as read by Kafka's FileLogInputStream: by their length alone, every magic above 2 as 2.
 
-Where kidx says that no batch can be read, Kafka may go on for a while; DumpLogSegments prints what it then meets.
+Where kidx finds no batch, Kafka may continue for a while; DumpLogSegments prints what it then reads.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ class Entry(NamedTuple):
 
 
 class Entries(Iterator[Entry]):
-    """The entries from `start` to `end`. Once they have ended, `ending` says where and why kidx reads no further.
+    """The entries from `start` to `end`. After the last one, `ending` states where and why kidx stops reading.
 
-    `gives_up` is whether Kafka throws there; an entry that the file cuts short, and too few bytes for a header, are
-    just the end for it.
+    `gives_up` is whether Kafka throws there; an incomplete entry, and too few bytes for a header, are a normal end.
     """
 
     def __init__(self, evidence: Evidence, start: int, end: int) -> None:

@@ -1,8 +1,8 @@
-"""Readers of messages, compiled: a function of straight Python for each message, version and style.
+"""Compiled readers of messages: a Python function is generated for each message, version and style.
 
-Topics of millions of records are read with these, so nothing is looked up while reading: what a version has is written
-out, fixed-width neighbours are unpacked together, varints of one byte are taken in place. `source_of` shows the text.
-Whatever bytes claim is held against the bytes that are left, so that no record makes a reader loop or fill memory.
+Topics of millions of records are read with these, so the generated code has no look-ups: it lists the fields of its
+version, unpacks neighbouring fixed-width fields together, and decodes varints of one byte inline. `source_of` returns
+its text. Every length is compared with the bytes that are left, so no record makes a reader loop or fill memory.
 
 Source of the encodings: org.apache.kafka.common.protocol.ByteBufferAccessor and what Kafka's message generator writes,
 old and flexible (KIP-482), nullable structs (KIP-893).
@@ -28,9 +28,10 @@ _CODES = {
 
 
 class Style(NamedTuple):
-    """How values are given: `bytes_text` turns bytes into text; `bad_text` is bytes.decode's handler of what is not
-    UTF-8. As `kafka` gives them: tagged fields that have their default, and unknown ones, are left out; known ones may
-    have another size than is said; framed records of later versions are read as far as their fields are known.
+    """How values are represented: `bytes_text` turns bytes into text; `bad_text` is the error handler of bytes.decode.
+
+    `kafka` follows Kafka: tagged fields with their default value, and unknown ones, are left out; known ones may differ
+    from their stated size; framed records of later versions are read up to the last known field.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Style(NamedTuple):
 
 
 class Undecodable(KidxError):
-    """Raised when bytes are not the message they were said to be; `position` is where it was seen."""
+    """Raised when bytes are not the expected message; `position` is the byte where that was noticed."""
 
     def __init__(self, why: str, position: int) -> None:
         super().__init__(f"{why} at byte {position}")
@@ -48,7 +49,7 @@ class Undecodable(KidxError):
 
 
 def compile_reader(message: Message, version: int, style: Style) -> Reader:
-    """A reader of that message's fields. It raises Undecodable; struct.error or IndexError where the bytes end."""
+    """A reader of that message's fields. It raises Undecodable; struct.error or IndexError if the bytes end early."""
     source = source_of(message, version, style)
     names: dict[str, Any] = {**_HELPERS, "bytes_text": style.bytes_text}
     for codes in re.findall(r"unpack_(\w+)\(", source):
@@ -82,7 +83,7 @@ def read_unsigned_varint(buffer: bytes, position: int) -> tuple[int, int]:
 
 
 def uuid_text(data: bytes) -> str:
-    """16 bytes as Kafka's Uuid.toString has them."""
+    """16 bytes as Kafka's Uuid.toString prints them."""
     return urlsafe_b64encode(data)[:22].decode()
 
 
@@ -109,7 +110,7 @@ _HELPERS = {
 
 
 class _Writer:
-    """Writes a reader's lines. What a method writes reads a value into a variable, whose name it returns."""
+    """Generates a reader's lines. Each method generates code that reads a value, and returns the variable's name."""
 
     def __init__(self, version: int, flexible: bool, style: Style) -> None:
         self.version, self.flexible, self.style = version, flexible, style
@@ -144,7 +145,7 @@ class _Writer:
         return made
 
     def _plain(self, fields: list[Field]) -> dict[str, str]:
-        """Variables by field; runs of fixed width are one unpacking, which a length behind them joins."""
+        """Variables by field; runs of fixed-width fields, and a length after them, are unpacked together."""
         values: dict[str, str] = {}
         codes, run = "", list[str]()
         for field in fields:
@@ -210,7 +211,7 @@ class _Writer:
         return value
 
     def _nullable_struct(self, field: Field) -> str:
-        """A byte before it says whether it is null: one below 0; in a tagged field, 0."""
+        """A byte before the struct states whether it is null: a negative one; in a tagged field, 0."""
         value = self._variable("None")
         self.say("n = b[p]; p += 1")
         self.say("if n:" if self.version in field.tagged else "if n < 128:")
@@ -219,7 +220,7 @@ class _Writer:
         return value
 
     def _length(self, field: Field, nullable: bool, is_read: bool) -> str:
-        """Read `n`, -1 for null; the lines that follow, indented, take up what is not null."""
+        """Read `n`, -1 for null; the indented lines that follow handle values that are not null."""
         value = self._name()
         if self.flexible:
             self._varint("n")
@@ -234,7 +235,7 @@ class _Writer:
         return value
 
     def _ends(self, field: Field, length: str, unit: str) -> None:
-        """Let `e` be where it ends."""
+        """Set `e` to the end position."""
         self.say(f"e = p + {length}")
         self.say(f"if e > size: raise short({field.name!r}, {length}, {unit!r}, size - p, p)")
 
@@ -248,7 +249,7 @@ class _Writer:
         self.say(f"if {name} > 127: {name}, p = varint(b, p - 1)")
 
     def _tags(self, fields: list[Field], values: dict[str, str]) -> str:
-        """Tagged fields into the variables of `values`; the one that holds unknown ones, "" where Kafka drops them."""
+        """Read tagged fields into the variables of `values`; returns that of unknown ones, "" if Kafka drops them."""
         strict = not self.style.kafka
         unknown = self._variable("None") if strict else ""
         count, tag, claimed, end = (self._name() for _ in range(4))
@@ -278,7 +279,7 @@ class _Writer:
         return unknown
 
     def _default(self, field: Field) -> str:
-        """What a field is where a record does not carry it, as an expression."""
+        """The value of a field that a record does not have, as an expression."""
         if field.default is None:
             return "None"
         if field.array:
@@ -302,7 +303,7 @@ class _Writer:
 
 
 def _length_code(field: Field) -> str:
-    """A length in the old encoding: an int16 for text, an int32 for bytes and arrays; "" for what has none."""
+    """A length in the old encoding: an int16 for text, an int32 for bytes and arrays; "" for other types."""
     if field.array or field.type == "bytes":
         return "i"
     return "h" if field.type == "string" else ""

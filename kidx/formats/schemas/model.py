@@ -1,6 +1,6 @@
 """The table of record kinds, as objects. Source: messages.txt, derived from Kafka's own message definitions.
 
-A message has fields; each exists in a range of versions, may be nullable or tagged (KIP-482) in some, has a default.
+A message has fields. Each exists in a range of versions, may be nullable or tagged (KIP-482) in some, has a default.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def parse_versions(text: str) -> Versions:
 
 
 class Field(NamedTuple):
-    """`type` is a scalar's name or struct; `array` says there are many. `tag` is -1 where it has none.
+    """`type` is a scalar's name or struct; `array` whether the field is an array of them. `tag` is -1 without a tag.
 
-    `default` is the value it has where a record does not carry it.
+    `default` is the value in records that do not have the field.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Field(NamedTuple):
 class Message(NamedTuple):
     """A record kind. `family`: group, transaction, share, metadata, remote or data; `role`: key, value, record or data.
 
-    `api_key` is what a record says of its kind, -1 for data that has none.
+    `api_key` is the number by which records name their kind, -1 for data without one.
     """
 
     family: str
@@ -92,7 +92,7 @@ def messages() -> dict[str, Message]:
 
 @cache
 def message_of(family: str, role: str, api_key: int) -> Message | None:
-    """The message of a family that an api key names in that role, or None where this table knows none."""
+    """The message of a family that an api key names in that role, or None if this table has none."""
     for message in messages().values():
         if (message.family, message.role, message.api_key) == (family, role, api_key):
             return message
@@ -128,7 +128,7 @@ def _field(words: list[str], children: tuple[Field, ...]) -> Field:
 
 
 def _default(kind: str, array: bool, word: str | None) -> object:
-    """What a field is where nothing else is said: zero, empty, or the word in the table."""
+    """A field's default: the one in the table, else zero or empty."""
     if word == "null":
         return None
     if array:

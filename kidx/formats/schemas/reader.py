@@ -1,7 +1,7 @@
-"""Reading a message: any kind of the table, any version of it.
+"""Reading a message: any kind in the table, any version of it.
 
-Values are what JSON has: int, float, bool, str, list, dict, None; a uuid is text as Kafka writes it (Uuid.toString),
-bytes are text in the way that a Style says.
+Values are those of JSON: int, float, bool, str, list, dict, None; a uuid is text as Kafka writes it (Uuid.toString),
+bytes become text as the Style defines.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def breaks_off(message: Message, version: int, buffer: bytes) -> Undecodable:
 
 
 def reader_of(message: Message, version: int, style: Style, *, later: bool = False) -> Reader:
-    """The compiled reader, which is made once. Raises Undecodable where the message has no such version, unless it is
-    a `later` one, which then has all fields that were not said to end.
+    """The compiled reader, created once. Raises Undecodable if the message has no such version; with `later`, newer
+    versions are accepted and have all fields that no version removed.
     """
     key = (message.name, version, style.name)
     if later and message.versions.last < version:

@@ -34,7 +34,7 @@ _SHORT = Struct(">h")
 class Part(NamedTuple):
     """A key or a value. `type` is its api key, `name` its kind, `version` its schema's; `data` its fields.
 
-    `raw` holds the bytes where they could not be decoded, and `problem` says why; `data` is None then.
+    If the bytes could not be decoded, `raw` has them, `problem` is the reason, and `data` is None.
     """
 
     type: int | None
@@ -62,7 +62,7 @@ Decoder = Callable[[bytes | None, bytes | None], DecodedRecord]  # (key, value) 
 
 @cache
 def decoder_of(family: str, style: Style = PLAIN) -> Decoder:
-    """The decoder of that family's records. It reports unknown or damaged ones with their bytes."""
+    """The decoder of that family's records. Unknown or damaged records are returned with their bytes."""
     return _Framed(family, style).decode if family in (METADATA, REMOTE) else _Coordinated(family, style).decode
 
 
@@ -81,7 +81,7 @@ def _raw(value: bytes | None) -> Part | None:
 
 
 class _Kind(NamedTuple):
-    """A kind of record as its decoder knows it; `values` are the readers of values by their version's two bytes."""
+    """A kind of record; `values` are the readers of its values, by the two bytes of their version."""
 
     api_key: int
     name: str

@@ -98,7 +98,7 @@ def _reason(first: Difference, here: str, there: str) -> str:
         return f"a batch of {left['count']} records {here}, of {right['count']} {there}"
     if first.what == "batch":
         bad = [place for place, side in ((here, left), (there, right)) if not side["crc_ok"]]
-        return f"a batch whose CRC does not hold {' and '.join(bad)}" if bad else "a batch that cannot be decoded"
+        return f"a batch with a wrong CRC {' and '.join(bad)}" if bad else "a batch that cannot be decoded"
     field = next((f for f in _OF_A_RECORD if left[f] != right[f]), None)
     if field is None:
         return "other content in the record"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from kidx.evidence import exists
 from kidx.findings import Rule
+from kidx.logdir.log_dir import META_PROPERTIES
 from kidx.report.formats.render import render
+from kidx.surgery.advice import shell_word
 from kidx.tables.table import INT, TEXT, Column, Table
 from kidx.text.escaping import plain
 from kidx.text.quantities import counted, size_text
@@ -57,6 +61,16 @@ def _screen(suggestions: Sequence[Row], rules: Mapping[str, Rule], out: IO[str])
     for suggestion in others:
         advice = suggestion["advice"] or f"see kidx explain {suggestion['rule']}"
         out.write(f"  {_named(suggestion, rules)}\n      {advice}\n")
+    log_dirs = _log_dirs_of(suggestions)
+    if log_dirs:
+        out.write("\nWhat the broker would do with the files as they are:\n")
+        out.write(f"  kidx startup {' '.join(map(shell_word, log_dirs))}\n")
+
+
+def _log_dirs_of(suggestions: Sequence[Row]) -> list[str]:
+    """The log dirs that the files belong to: those with a meta.properties."""
+    above = dict.fromkeys(os.path.dirname(os.path.dirname(row["file"])) for row in suggestions)
+    return [each for each in above if exists(os.path.join(each, META_PROPERTIES))]
 
 
 def _named(suggestion: Row, rules: Mapping[str, Rule]) -> str:

@@ -1,1 +1,1 @@
-"""Renderers of a typed table in text, table, json, jsonl and csv. They know column types, not meanings."""
+"""Renderers of a typed table as text, table, json, jsonl and csv. They depend on column types, not on meanings."""

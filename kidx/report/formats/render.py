@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from kidx.report.formats.array_tables import FORMATS as ARRAY_FORMATS
@@ -72,14 +72,20 @@ def _jsonl(table: Table, out: IO[str]) -> None:
 
 
 def _json(table: Table, out: IO[str]) -> None:
+    json_envelope(table.schema, [table], table.summary or {}, out)
+
+
+def json_envelope(schema: str, tables: Iterable[Table], summary: Mapping[str, Any], out: IO[str]) -> None:
+    """One JSON object: the schema, the rows of all the tables, the summary."""
     from kidx.text.json_text import json_text
 
-    out.write(f'{{"schema": "{table.schema}", "rows": [')
+    out.write(f'{{"schema": "{schema}", "rows": [')
     separator = "\n  "
-    for item in objects(table):
-        out.write(separator + json_text(item))
-        separator = ",\n  "
-    out.write(("" if separator == "\n  " else "\n") + f'], "summary": {json_text(dict(table.summary or {}))}}}\n')
+    for table in tables:
+        for item in objects(table):
+            out.write(separator + json_text(item))
+            separator = ",\n  "
+    out.write(("" if separator == "\n  " else "\n") + f'], "summary": {json_text(dict(summary))}}}\n')
 
 
 def csv_table(table: Table, out: IO[str], header: bool = True) -> None:

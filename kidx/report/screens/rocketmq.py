@@ -82,13 +82,13 @@ def _pull_lines(row: Row) -> Iterator[str]:
 
 
 def show_replicas(table: Table, out: IO[str] | None = None) -> None:
-    """Rows of kidx.difference.v1 between a master's and a slave's store, and what the summary says of the lag."""
+    """Rows of kidx.difference.v1 between a master's and a slave's store, and the lag from the summary."""
     out = out or sys.stdout
     summary = table.summary or {}
     lag, same = summary["lag_bytes"], summary["same_up_to"]
     rows = list(named_rows(table))
     parted = any(row["what"] == "commit_log_bytes" for row in rows)
-    verdict = f"they part at {same}" if parted else f"the same up to {same}, the slave's end"
+    verdict = f"they diverge at {same}" if parted else f"the same up to {same}, the slave's end"
     out.write(f"commit logs: {verdict} ({summary['compared_bytes']} bytes compared)\n")
     behind = f"{lag} bytes behind" if lag >= 0 else f"{-lag} bytes ahead of its master"
     out.write(f"  master ends at {summary['master_end']}, slave at {summary['slave_end']}: {behind}\n")

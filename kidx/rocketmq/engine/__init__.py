@@ -1,1 +1,1 @@
-"""Walks a store and asks every rule about each part of it; knows no rule by name."""
+"""Walks a store and applies every rule to each part of it; names no rule."""

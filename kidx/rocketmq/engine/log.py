@@ -1,4 +1,4 @@
-"""The commit log checked: against every queue's units in windows, then record by record what no unit leads to.
+"""Checks the commit log: with every queue's units in windows, then record by record where no unit points.
 
 Units are sorted starting points, so messages are decoded in arrays; only the bytes between them are walked: prepared
 and rolled-back messages, blank records, messages that the queues do not know, and damage.
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 class LogScan:
-    """What the scan learned. `starts` are the offsets of all messages, piece by piece; `end` is where the log ends.
-    `empty`: it has no file, or nothing but zeros.
+    """The result of the scan. `starts` are the offsets of all messages, piece by piece; `end` is where the log ends.
+    `empty`: it has no file, or only zeros.
 
     `light` are units of queues that a message was dispatched to besides its own. `delay_levels_ms` are the broker's,
     where they are known.
@@ -51,7 +51,7 @@ class LogScan:
 def scan_log(
     opened: OpenFiles, files: list[StoreFile], units: LogUnits, scan: LogScan, *, check_crcs: bool, jobs: int = 1
 ) -> Iterator[Finding]:
-    """Check every file of the commit log, `jobs` processes a file; sets what `scan` and `units` say of it."""
+    """Check every file of the commit log with `jobs` processes per file; fills `scan` and `units`."""
     used = max((i for i, file in enumerate(files) if any(opened.get(file.path).read(0, 8))), default=-1)
     for number, file in enumerate(files):
         facts = LogFile(file.path, file.base or 0, file.size, last=number >= used)
@@ -96,7 +96,7 @@ class _FileScan:
         self._finish(position)
 
     def _take(self, part: slice, result: WindowResult) -> None:
-        """Keep what a window's units were found to lead to."""
+        """Store the targets of a window's units."""
         units = self._units
         at, end = units.at[part], units.at[part] + units.size[part]
         if result.columns is None:

@@ -1,4 +1,4 @@
-"""Windows of a commit-log file: read, decoded, and all rules asked about their messages, in any process."""
+"""Windows of a commit-log file: read, decoded, and checked by all rules, in any process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Times(NamedTuple):
 
 
 class UnitColumns(NamedTuple):
-    """What was found of a window's units: the columns of LogUnits that the scan sets."""
+    """The results for a window's units: the columns of LogUnits that the scan sets."""
 
     target: npt.NDArray[np.int8]
     tag_hash: Ints
@@ -113,7 +113,7 @@ class LogWindows:
     def _fit(self, position: Ints, size: Ints, target: npt.NDArray[np.int8]) -> Mask:
         """Which units can lead to a message within the file: bool, shape (n,).
 
-        A size above WINDOW_BYTES counts only where the message states it, too, so no damaged unit makes a large read.
+        A size above WINDOW_BYTES counts only if the message states it, too, so a damaged unit causes no large read.
         """
         fits: Mask = (size >= MESSAGE_HEAD.size) & (position + size <= self._evidence.size)
         for i in (fits & (size > WINDOW_BYTES)).nonzero()[0].tolist():

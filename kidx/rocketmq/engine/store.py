@@ -1,4 +1,4 @@
-"""A whole store checked: series, queues, commit log, units against it, ext, batches, index, checkpoint, abort."""
+"""Checks a complete store: series, queues, commit log, units, ext, batches, index, checkpoint, abort."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kidx.errors import CannotRead
-from kidx.execution import keep_freed_memory
 from kidx.findings import Coverage, Finding, Skipped, limited
 from kidx.rocketmq.checkpoint import Checkpoint
 from kidx.rocketmq.commit_log import CommitLog
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Checked:
-    """What was found, what was covered, and one sentence for everything that could not be read."""
+    """Findings, coverage, and one sentence for everything that could not be read."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -57,7 +56,6 @@ def check_store(
 
     A commit-log file is shared out among `jobs` processes.
     """
-    keep_freed_memory(sum(file.size for file in layout.commit_log))
     checked = Checked()
     opened = OpenFiles()
     try:

@@ -1,4 +1,4 @@
-"""Walking a commit-log file record by record, where no queue's unit leads."""
+"""Walking a commit-log file record by record where no queue's unit points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Walk:
         self._found: list[tuple[int, int]] = []
 
     def between(self, starts: Ints, ends: Ints) -> int:
-        """Walk what lies between known messages, whose positions ascend; where the messages end."""
+        """Walk the bytes between known messages, whose positions ascend; returns where the messages end."""
         size, position = self._facts.size, 0
         before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)])
         for i in (np.concatenate([starts, [size]]) > before).nonzero()[0].tolist():

@@ -1,4 +1,4 @@
-"""Sentences that several rules share."""
+"""Sentences used by several rules."""
 
 REBUILD = (
     "stop the broker, move consumequeue/TOPIC/QUEUE (or index/) aside and start it: queues and index are rebuilt from "

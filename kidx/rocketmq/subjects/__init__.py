@@ -1,1 +1,1 @@
-"""What rules are asked about: parts of a store in memory, with columns that are derived once."""
+"""What rules examine: parts of a store in memory, with columns that are derived once."""

@@ -1,4 +1,4 @@
-"""An index file in memory: header, slots, entries, and which entries lead to a message."""
+"""An index file in memory: header, slots, entries, and which entries point to a message."""
 
 from __future__ import annotations
 

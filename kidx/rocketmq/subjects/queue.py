@@ -1,4 +1,4 @@
-"""One ConsumeQueue as a broker would load it, whole."""
+"""One complete ConsumeQueue as a broker would load it."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ _LOOKED_THROUGH = 256  # bytes of properties in which TAGS is searched for in ar
 
 
 class TagHashes:
-    """Hashes tags, each different one once: a message has a known tag where its bytes are the same.
+    """Hashes each distinct tag once: a message has a known tag if its bytes are the same.
 
-    Which known tag to compare with is suggested by the unit's tag code. The hash never depends on it: what has not
-    the suggested tag is hashed by itself.
+    The unit's tag code suggests which known tag to compare with. The hash never depends on the suggestion: a message
+    without the suggested tag is hashed by itself.
     """
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class TagHashes:
     def of(self, data: Bytes, start: Ints, end: Ints, suggested: Ints) -> Ints:
         """The hash of TAGS in the properties in [start, end) of `data`, 0 without: int64, shape (n,).
 
-        One producer's messages have TAGS at the same place of their properties, or at a few: the place found in one
-        message is tried in all that are left.
+        One producer's messages usually have TAGS at the same place of their properties: the place found in one message
+        is tried in all remaining ones.
         """
         hashes = np.zeros(len(start), np.int64)
         left = (~_without_tags(data, start, end, suggested == 0)).nonzero()[0]
@@ -94,7 +94,7 @@ class TagHashes:
 
 
 def _without_tags(data: Bytes, start: Ints, end: Ints, asked: Mask) -> Mask:
-    """Messages, among those asked about, in whose short properties "TAGS" stands nowhere: bool, shape (n,)."""
+    """Which of these messages have short properties, in which "TAGS" stands nowhere: bool, shape (n,)."""
     without: Mask = asked & (end - start <= _LOOKED_THROUGH)
     if np.count_nonzero(without):
         begin, stop = start[without], end[without]

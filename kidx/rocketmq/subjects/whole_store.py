@@ -11,7 +11,7 @@ from kidx.rocketmq.layout import Layout
 class WholeStore(NamedTuple):
     """`last_timestamp` is the commit log's latest store time, epoch ms, 0 without messages; `log_end` where it ends.
 
-    `log_empty`: the commit log has no file, or nothing but zeros. `point_into_log` counts units and index entries that
+    `log_empty`: the commit log has no file, or only zeros. `point_into_log` counts units and index entries that
     lead to messages it should have.
     """
 

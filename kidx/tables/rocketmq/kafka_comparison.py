@@ -1,4 +1,4 @@
-"""What Kafka's search would touch for the question that RocketMQ's answers."""
+"""What Kafka's search would touch for the same question as RocketMQ's."""
 
 from __future__ import annotations
 

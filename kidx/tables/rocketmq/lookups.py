@@ -13,11 +13,11 @@ from kidx.rocketmq.file_kinds import RocksDbQueues
 from kidx.rocketmq.java import JavaThrows
 from kidx.rocketmq.key_lookup import find_key
 from kidx.rocketmq.offset_lookup import locate
+from kidx.rocketmq.replayed_queues import NOTE
 from kidx.rocketmq.search_pages import pages_of, probe_rows
 from kidx.rocketmq.store import Store
 from kidx.rocketmq.time_search import BatchSearch, Search
 from kidx.tables.rocketmq.kafka_comparison import kafka_search
-from kidx.tables.rocketmq.store_notes import note_rocksdb
 from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 TIME_COLUMNS = (
@@ -35,13 +35,14 @@ TRACE_COLUMNS = (Column("probes", TREE), Column("pages", TREE), Column("kafka", 
 def time_table(
     store: Store, topic: str, queue_id: int, times: Iterable[int], boundary: str, *, trace: bool = False
 ) -> Table:
-    """kidx.rocketmq_lookup.v1: a row a time, epoch ms. Where the store would throw, offset is null and `why` says so.
+    """kidx.rocketmq_lookup.v1: one row per time, epoch ms. If the store would throw, offset is null, `why` set.
 
     `trace` adds each search's probes, the pages they touch and Kafka's search. Queues in RocksDB are answered from the
     commit log, without a trace.
     """
     notes = Notes()
-    note_rocksdb(store, notes)
+    if store.layout.rocksdb:
+        notes.add(NOTE)
     columns = [*TIME_COLUMNS, *TRACE_COLUMNS]
     if store.layout.rocksdb:
         rows = _replayed_rows(store, topic, queue_id, times, boundary)

@@ -1,4 +1,4 @@
-"""Commit-log messages as a table: what the broker's own decoder says, and whether CRCs hold."""
+"""Commit-log messages as a table: fields as decoded by the broker, and whether CRCs match."""
 
 from __future__ import annotations
 

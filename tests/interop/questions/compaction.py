@@ -1,4 +1,4 @@
-"""What a real log cleaner keeps, beside the plan made before it ran."""
+"""What a real log cleaner keeps, compared with the plan made before it ran."""
 
 from __future__ import annotations
 

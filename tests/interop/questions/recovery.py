@@ -1,4 +1,4 @@
-"""A broker's own recovery after a crash, beside `kidx rebuild` of the same files."""
+"""A broker's own recovery after a crash, compared with `kidx rebuild` of the same files."""
 
 from __future__ import annotations
 

@@ -1,18 +1,27 @@
-"""A slave's store compared with its master's, as a table."""
+"""Tables about complete stores: a store's figures, and a slave's store compared with its master's."""
 
 from __future__ import annotations
 
 from kidx.exit_status import CLEAN, FINDINGS
+from kidx.rocketmq.figures import Figures, figures
 from kidx.rocketmq.replicas import Difference, compare, queue_differences
 from kidx.rocketmq.store import Store
-from kidx.tables.table import BOOL, TEXT, TREE, Column, Notes, Table
+from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
+
+
+def store_table(store: Store) -> Table:
+    """kidx.rocketmq_stat.v1: one row each for the commit log, every queue, ext files, index files, the checkpoint."""
+    kinds = {"what": TEXT, "name": TEXT, "note": TEXT, "first_timestamp": TIMESTAMP, "last_timestamp": TIMESTAMP}
+    columns = [Column(name, kinds.get(name, INT)) for name in Figures._fields]
+    summary = {"broker_version": str(store.version), "unclean": store.unclean}
+    return Table("kidx.rocketmq_stat.v1", columns, figures(store), summary)
 
 
 def difference_table(master: Store, slave: Store, memory_bytes: int | None) -> Table:
-    """kidx.difference.v1: a row a difference; the summary says how far the slave lags.
+    """kidx.difference.v1: one row per difference; the summary states how far the slave lags.
 
-    `memory_bytes` is how much of the commit log the master counts as in memory, None where that is not asked. The
-    table's status is FINDINGS where healthy replicas would not differ so.
+    `memory_bytes` is how much of the commit log the master counts as in memory, None if unknown. The table's status is
+    FINDINGS if healthy replicas would not differ like this.
     """
     found: list[Difference] = []
     comparison = compare(master, slave, found)
