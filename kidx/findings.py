@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)  # worst first
+NOT_HELD = "not held against"  # in the reason why a file was skipped: what it says was not compared with its log
 MAX_FINDINGS_OF_A_RULE = 1000  # in one file: random bytes would otherwise give one an entry
 T = TypeVar("T")
 

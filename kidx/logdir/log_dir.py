@@ -162,7 +162,7 @@ class LogDir:
             found.append(
                 Problem(path, f"cluster.id={cluster_id[:100]}: a known image wrote Scala's Some() around the id")
             )
-        if directory_id is not None and (why := _why_no_id(directory_id, _RESERVED_DIRECTORY_IDS)):
+        if directory_id is not None and (why := why_no_id(directory_id, _RESERVED_DIRECTORY_IDS)):
             found.append(Problem(path, f"directory.id={directory_id[:100]}: {why}"))
         return Identity(cluster_id, node_id, directory_id, version, tuple(found))
 
@@ -226,7 +226,7 @@ def partition_identity(partition: Partition) -> PartitionIdentity:
         return PartitionIdentity(problems=(Problem(path, str(e)),))
     version, found = _integer(said, "version", path)
     topic_id = said.get("topic_id")
-    why = "it has no topic_id" if topic_id is None else _why_no_id(topic_id)
+    why = "it has no topic_id" if topic_id is None else why_no_id(topic_id)
     if why:
         found.append(Problem(path, why if topic_id is None else f"topic_id {topic_id[:100]}: {why}"))
     return PartitionIdentity(topic_id, version, tuple(found))
@@ -273,7 +273,7 @@ def _integer(said: dict[str, str], key: str, path: str) -> tuple[int | None, lis
     return None, [Problem(path, f"{key}={text[:100]} is no number")]
 
 
-def _why_no_id(text: str, reserved: int = 1) -> str:
+def why_no_id(text: str, reserved: int = 1) -> str:
     """Why a text is not an id as Kafka creates them, or an empty text; numbers below `reserved` are never assigned."""
     import binascii
 

@@ -60,5 +60,5 @@ class Manifest:
 
 def _future_has_passed(row: Row, now_ms: int) -> bool:
     """Whether a timestamp that was in the future no longer is. A finding has the first one of a log."""
-    future = (json.loads(f["found"]) for f in row["findings"] if f["rule"] == "KX311")
+    future = (json.loads(f["found"])["timestamp"] for f in row["findings"] if f["rule"] == "KX311")
     return any(timestamp <= now_ms + FUTURE_MS for timestamp in future)

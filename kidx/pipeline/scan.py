@@ -8,9 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.run import add, finish, unreadable
+from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.pipeline.compaction import judge_compaction
 from kidx.pipeline.consumer_groups import stranded_groups
 from kidx.pipeline.fleet import Fleet, fleet_of
@@ -136,5 +138,7 @@ def _merged(inventory: Inventory, rows: Mapping[str, Row], options: Options) -> 
         add(whole, unreadable(sentence))
     for unit in inventory.units:
         add(whole, checked_of(rows[unit.key]))
+    directories = (u.target.directory for u in inventory.units if u.target.names is None)
+    add(whole, check_log_dirs(directories, options, LogDirs(), whole.findings))
     finish(whole, options)
     return whole

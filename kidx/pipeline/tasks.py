@@ -6,6 +6,7 @@ Index entries and batches never pass through the JVM; only results do, which are
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,7 +75,10 @@ class CheckUnits:
 def check_unit(sent: dict[str, Any], options: Options) -> Row:
     """Check one unit. Neither the contents of a file nor a bug of kidx may end the job for the other units."""
     directory, names = from_arrow_text(sent["absolute"]), json.loads(sent["names"])
-    paths = [(directory, from_arrow_text(sent["directory"]))]
+    given_as = from_arrow_text(sent["directory"])
+    paths = [(directory, given_as)]
+    if given_as not in ("", ".") and "/" in given_as.strip("/"):  # the log dir, whose checkpoint a finding may name
+        paths.append((os.path.dirname(directory), os.path.dirname(given_as)))
     if names is not None:
         paths = [(there, given) for given, there in names.values()] + paths
         names = {name: there for name, (_, there) in names.items()}

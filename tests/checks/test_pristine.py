@@ -14,15 +14,17 @@ from kidx.evidence import open_evidence
 from kidx.segments.walk import walk
 from tests import damage
 from tests.checks.conftest import NEWEST, check, grave
-from tests.support import KAFKA_SETS, STAGES
+from tests.support import KAFKA_SETS, OWN_FIXTURES, STAGES
 
+LACKS_SOME = OWN_FIXTURES / "kafka-3.9.1" / "clean"
 STAGE_DIRS = [root / stage for root in KAFKA_SETS for stage in STAGES if (root / stage).is_dir()]
 
 
 @pytest.mark.parametrize("stage", STAGE_DIRS, ids=lambda p: f"{p.parent.name}-{p.name}")
 def test_every_stage_is_clean_when_every_record_is_decoded(stage: Path) -> None:
     checked = check_all(targets_of([str(stage)]), Options(level=DEEP, live=stage.name == "live"))
-    assert grave(checked) == []
+    left_out = [(f.rule, f.expected) for f in grave(checked)]  # the repository has no room for these two
+    assert left_out == ([("KX526", ["pages13-0", "pages14-0"])] if stage == LACKS_SOME else [])
     assert checked.unread == []
     marks = (".kafka_cleanshutdown", ".lock")
     files = [f for f in stage.rglob("*") if f.is_file() and f.name not in marks]
@@ -49,7 +51,7 @@ def test_quick_reads_no_log_and_says_so() -> None:
 
 def test_what_healthy_stages_are_worth_a_note() -> None:
     found = {f.rule for f in check_all(targets_of([str(d) for d in STAGE_DIRS]), Options()).findings}
-    assert found == {"KX110", "KX209", "KX311", "KX403"}
+    assert found - {"KX526"} == {"KX110", "KX209", "KX311", "KX403", "KX524"}  # stages are copies of one log dir
 
 
 def test_forks_find_what_one_process_finds() -> None:

@@ -44,7 +44,7 @@ def honest(case: Case, name: str, mutated: Mutated, files: Mapping[str, bytes], 
         return
     whole = sum(map(len, files.values()))
     if ran.status == CLEAN and (summary["skipped"] or summary["unreadable"] or summary["bytes_checked"] != whole):
-        left_out = [skip for skip in summary["skipped"] if "no log beside it" not in skip["why"]]
+        left_out = [skip for skip in summary["skipped"] if "no log next to it" not in skip["why"]]
         if left_out or summary["unreadable"] or summary["bytes_checked"] != whole:
             yield f"clean, with {summary['bytes_checked']} of {whole} bytes checked, and skipped: {left_out}"
     if ran.status == CLEAN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_a_timestamp_that_was_in_the_future_is_looked_at_again_when_it_is_near(t
     in_the_future(next(root.glob("*.log")), NOW)
     (unit,) = discover([str(root)], Options()).units
     row = check_unit(task_row(unit, 0), Options())
-    assert [f["found"] for f in row["findings"] if f["rule"] == "KX311"] == [str(NOW)]
+    assert [json.loads(f["found"])["timestamp"] for f in row["findings"] if f["rule"] == "KX311"] == [NOW]
     manifest = Manifest(Store(str(tmp_path / "out")))
     manifest.keep([row])
     a_day = 86_400_000

@@ -8,8 +8,15 @@ from operator import attrgetter
 
 from kidx.checks.engine.discovery import findings_about
 from kidx.checks.engine.producer_history import ProducerHistory
+from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.checks.subjects.logs import LogResult, Named
-from kidx.checks.subjects.partitions import CheckedSegment, OpenTransactions, SegmentTransactions, SnapshotClaims
+from kidx.checks.subjects.partitions import (
+    CheckedSegment,
+    OpenTransaction,
+    OpenTransactions,
+    SegmentTransactions,
+    SnapshotClaims,
+)
 from kidx.checks.subjects.transactions import Aborted, Replay
 from kidx.errors import KidxError
 from kidx.evidence import read_file
@@ -17,7 +24,8 @@ from kidx.findings import Finding, limited
 from kidx.formats.indexes import TRANSACTION_INDEX, decode
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, TRANSACTION
-from kidx.logdir.tree import DataFile
+from kidx.logdir.tree import DataFile, Partition
+from kidx.segments.walk import walk
 
 _INDEX_BYTES = 64 << 20
 
@@ -31,6 +39,8 @@ def check_history(
     *,
     compacted: bool,
     live: bool,
+    partition: Partition,
+    log_dirs: LogDirs,
 ) -> Iterator[Finding]:
     """Replay the markers of the living segments, in order, and hold indexes and sound snapshots against them.
 
@@ -79,9 +89,35 @@ def check_history(
         )
         yield from limited(findings_about(transactions))
         named.update(log.named)
-    still_open = OpenTransactions(living[-1].segment.files[LOG].path, replay.still_open())
-    yield from limited(findings_about(still_open))
+    if still_open := replay.still_open():
+        told = [_described(first, producer, living, partition, log_dirs) for first, producer in still_open]
+        path = living[-1].segment.files[LOG].path
+        yield from limited(findings_about(OpenTransactions(path, told, partition.name, live)))
     yield from _snapshots_against(snapshots, named, producers, open_at, end, compacted=compacted)
+
+
+def _described(
+    first: int, producer: int, living: Sequence[CheckedSegment], partition: Partition, log_dirs: LogDirs
+) -> OpenTransaction:
+    """What the logs, and the transaction state near them, say of an open transaction."""
+    coordinator = log_dirs.coordinated(partition, producer)
+    at = next((i for i in range(len(living) - 1, -1, -1) if living[i].segment.base_offset <= first), len(living))
+    logs = [checked.log for checked in living[at:] if checked.log is not None]
+    if not logs or len(logs) < len(living) - at:
+        return OpenTransaction(first, producer, coordinator=coordinator)
+    epoch = since = None
+    event = next((e for e in logs[0].events if (e.offset, e.producer_id) == (first, producer)), None)
+    if event is not None:
+        try:
+            with living[at].segment.files[LOG].open() as evidence:
+                batch = next(walk(evidence, event.position))
+            epoch, since = batch.producer_epoch, batch.max_timestamp
+        except (KidxError, StopIteration):
+            pass
+    last = next((log.last_offset for log in reversed(logs) if log.last_offset is not None), None)
+    records = None if last is None else last + 1 - first
+    held = sum(log.end for log in logs) - (event.position if event else 0)
+    return OpenTransaction(first, producer, epoch, since, records, held, coordinator)
 
 
 def _snapshots_against(

@@ -15,7 +15,7 @@ from kidx.checks.rule import Check, Found
 from kidx.checks.subjects.indexes import Entries, IndexFacts, IndexFile, shared_buffer
 from kidx.errors import CannotRead, ChangedWhileRead
 from kidx.evidence import Evidence
-from kidx.findings import Finding, FindingLimiter, limited
+from kidx.findings import NOT_HELD, Finding, FindingLimiter, limited
 from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, extent_of
 from kidx.logdir.names import INDEX_OF_KIND, OFFSET
 from kidx.logdir.tree import DataFile
@@ -56,7 +56,7 @@ def check_lone_index(file: DataFile, facts: IndexFacts, options: Options, done: 
     index = check_index_file(file, facts, options, done)
     if index is not None:
         report_index_file(index, done)
-        done.skip(file.path, "no log next to it, so its entries were not checked against one")
+        done.skip(file.path, f"no log next to it, so its entries were {NOT_HELD} one")
 
 
 def report_index_file(index: IndexFile, done: CheckResult) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cached_property
+from functools import cached_property, partial
 
 from kidx.checks.engine.discovery import findings_about
 from kidx.checks.engine.history import check_history
@@ -19,12 +19,14 @@ from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.segment import check_segment
 from kidx.checks.engine.small_files import SMALL_KINDS, SmallFiles
 from kidx.checks.engine.targets import Target
+from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.checks.subjects.logs import LogFacts
-from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing
+from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing, LogStart
 from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import list_directory, must_exist, read_file
-from kidx.findings import limited
+from kidx.findings import NOT_HELD, NOTE, limited
 from kidx.formats.checkpoints import parse_offset_checkpoint
+from kidx.logdir.log_dir import LOG_STARTS
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
@@ -42,8 +44,11 @@ _COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group
 _MARKS = ("clean_shutdown_mark", "lock")  # nothing is in them to check
 
 
-def check_target(target: Target, options: Options) -> CheckResult:
-    """Check what a path argument meant. Nothing a file holds raises; what cannot be read is in `unread`."""
+def check_target(target: Target, options: Options, log_dirs: LogDirs | None = None) -> CheckResult:
+    """Check what a path argument meant. Nothing a file holds raises; what cannot be read is in `unread`.
+
+    `log_dirs` are those of the run, so that each is listed once.
+    """
     try:
         partition = Partition(target.directory, list_directory(target.directory or "."))
     except CannotRead as e:
@@ -52,17 +57,24 @@ def check_target(target: Target, options: Options) -> CheckResult:
             done.cannot(target.directory, str(e))
             return done
         partition = Partition(target.directory, [])  # its files may be readable all the same
-    return check_partition(partition, options, target.names)
+    return _check_partition(partition, options, log_dirs or LogDirs(), target.names)
 
 
-def check_partition(partition: Partition, options: Options, names: dict[str, str] | None = None) -> CheckResult:
+def _check_partition(
+    partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None
+) -> CheckResult:
     """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
-    done = _only(partition, options, names) if names is not None else _PartitionCheck(partition, options).everything()
+    if names is not None:
+        done = _only(partition, options, log_dirs, names)
+    else:
+        done = _PartitionCheck(partition, options, log_dirs).everything()
     done.findings = [f for f in done.findings if options.wants(f)]
+    if partition.name is not None and partition.name.state == "delete":  # a broker reads nothing of it any more
+        done.findings = [f._replace(severity=NOTE) for f in done.findings]
     return done
 
 
-def _only(partition: Partition, options: Options, names: dict[str, str]) -> CheckResult:
+def _only(partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str]) -> CheckResult:
     """Check some files of a directory: their segments are checked, and what was found in these files is kept."""
     done = CheckResult()
     known = {os.path.basename(file.path): file for file in partition.files}
@@ -74,7 +86,7 @@ def _only(partition: Partition, options: Options, names: dict[str, str]) -> Chec
                 done.cannot(path, _unknown(path))
                 continue
             file = DataFile(path, parsed)
-        part = _PartitionCheck(partition, options, path).one(DataFile(path, file.name))
+        part = _PartitionCheck(partition, options, log_dirs, path).one(DataFile(path, file.name))
         part.findings = [f for f in part.findings if f.file == path]
         done.add(part)
     return done
@@ -83,9 +95,9 @@ def _only(partition: Partition, options: Options, names: dict[str, str]) -> Chec
 class _PartitionCheck:
     """The checks of one directory: first the files that others are held against, then segment after segment."""
 
-    def __init__(self, partition: Partition, options: Options, only: str | None = None) -> None:
+    def __init__(self, partition: Partition, options: Options, log_dirs: LogDirs, only: str | None = None) -> None:
         self.partition, self.options = partition, options
-        self.context = PartitionContext(partition)
+        self.context = PartitionContext(partition, log_dirs)
         self.done = CheckResult(only=only)
         self.small_files = SmallFiles(options, self.done)
         self.segments: list[CheckedSegment] = []
@@ -112,8 +124,11 @@ class _PartitionCheck:
             self._producers,
             compacted=self.compacted,
             live=self.options.live,
+            partition=self.partition,
+            log_dirs=self.context.log_dirs,
         )
-        self.done.findings += limited(findings_about(Listing(self.partition, self.options.live)))
+        self.done.findings += limited(findings_about(Listing(self.partition, self.options.live, self.context.witness)))
+        self.done.findings += limited(findings_about(self._log_start()))
         return self.done
 
     def one(self, file: DataFile) -> CheckResult:
@@ -121,7 +136,7 @@ class _PartitionCheck:
         if file.kind in SMALL_KINDS:
             self.small_files.check(file)
             if file.kind in (PRODUCER_SNAPSHOT, "leader_epochs"):
-                self.done.skip(file.path, "asked for alone, so it was not held against the log; name its directory")
+                self.done.skip(file.path, f"asked for alone, so it was {NOT_HELD} the log; name its directory")
         elif file.kind in _MARKS:
             self.done.skip(file.path, "it is a mark; nothing is in it to check")
         elif file.name.base_offset is None:
@@ -188,8 +203,16 @@ class _PartitionCheck:
     def _living(self) -> list[CheckedSegment]:
         return [s for s in self.segments if s.is_living]
 
+    def _log_start(self) -> LogStart:
+        witness, name = self.context.witness, self.partition.name
+        start = None
+        if witness is not None and name is not None and not name.state:
+            start = witness.log_dir.checkpoint(LOG_STARTS).offsets.get(name[:2])
+        return LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+
     def _between_segments(self) -> None:
-        segments = CheckedSegments(self.segments, self.compacted, self._producers.breaks)
+        setting = partial(self.context.log_dirs.setting_of, self.partition)
+        segments = CheckedSegments(self.segments, self.compacted, self._producers.breaks, setting)
         self.done.findings += limited(findings_about(segments))
 
 

@@ -7,7 +7,9 @@ from functools import cached_property, partial
 
 from kidx.checks.engine.options import Options
 from kidx.checks.subjects.indexes import UNKNOWN_STOP, IndexFacts
+from kidx.checks.subjects.log_dirs import LogDirs, Witness
 from kidx.findings import ERROR, NOTE, WARNING
+from kidx.logdir.log_dir import METADATA_TOPIC
 from kidx.logdir.names import INDEX_OF_KIND, METADATA_SNAPSHOT, base_offset_of
 from kidx.logdir.tree import DataFile, Partition
 
@@ -22,8 +24,13 @@ def is_tiered(file: DataFile) -> bool:
 class PartitionContext:
     """A directory's names, for questions about one file; nothing is opened."""
 
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
+    def __init__(self, partition: Partition, log_dirs: LogDirs) -> None:
+        self.partition, self.log_dirs = partition, log_dirs
+
+    @cached_property
+    def witness(self) -> Witness | None:
+        """The partition's log dir, None where it lies in none."""
+        return self.log_dirs.witness_of(self.partition)
 
     @cached_property
     def base_offsets(self) -> list[int]:
@@ -35,6 +42,12 @@ class PartitionContext:
     def stopped_cleanly(self) -> bool | None:
         """Whether the log dir has the mark of a clean stop; None where it does not look like a log dir."""
         return self.partition.stopped_cleanly()
+
+    @cached_property
+    def clean_start(self) -> bool | None:
+        """Whether a broker loads the partition as after a clean stop; it always recovers KRaft's metadata log."""
+        name = self.partition.name
+        return False if name is not None and name.topic == METADATA_TOPIC else self.stopped_cleanly
 
     def index_facts(self, file: DataFile, options: Options) -> IndexFacts:
         """What is known about an index. Raises UsageError where it has no base offset and none was given."""

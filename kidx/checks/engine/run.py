@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from kidx.checks.catalogue import RULES, left_out
+from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.partition import check_target
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.targets import Target
+from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.errors import CannotRead
 from kidx.execution import run_forked
 from kidx.findings import Finding
@@ -38,11 +40,15 @@ def check_all(
     shared_out = len(asked) >= _TARGETS_A_JOB * options.jobs
     jobs = options.jobs if shared_out else 1
     each = options._replace(jobs=1) if shared_out else options
+    log_dirs = LogDirs()
+    check = partial(check_target, options=each, log_dirs=log_dirs)
     with inflation_budget(options.max_inflate_bytes):
-        for done, (_, checked) in enumerate(run_forked(partial(check_target, options=each), asked, jobs), 1):
+        for done, (_, checked) in enumerate(run_forked(check, asked, jobs), 1):
             add(whole, checked)
             if progress:
                 progress(done, len(asked))
+        whole_directories = (target.directory for target in asked if target.names is None)
+        add(whole, check_log_dirs(whole_directories, options, log_dirs, whole.findings))
     finish(whole, options)
     return whole
 

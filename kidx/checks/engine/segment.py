@@ -15,7 +15,7 @@ from kidx.checks.subjects.indexes import IndexFile, OffsetEntries, TimeEntries
 from kidx.checks.subjects.logs import CheckedLog, LogFacts, SegmentIndexes
 from kidx.checks.subjects.partitions import CheckedSegment
 from kidx.errors import CannotRead, ChangedWhileRead
-from kidx.findings import limited
+from kidx.findings import NOT_HELD, limited
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, OFFSET, TIME
 from kidx.logdir.tree import DataFile, Segment
 
@@ -39,13 +39,14 @@ def check_segment(
     if offsets and times and offsets.slots is not None and times.slots is not None:
         done.findings += limited(findings_about(SegmentIndexes(offsets, times)))
     if log is None:
-        _skip_indexes(checked, "no log next to it, so its entries were not checked against one", done)
+        _skip_indexes(checked, f"no log next to it, so its entries were {NOT_HELD} one", done)
     elif left_out:
         _skip_log(log, left_out, options, done)
     else:
         facts = facts._replace(
             live=options.live,
             active=context.is_active(facts.base_offset),
+            clean_start=context.clean_start,
             zero_tail=partial(context.preallocation, log),
         )
         _check_log(log, checked, options, facts, done)
@@ -85,13 +86,13 @@ def _check_log(file: DataFile, checked: CheckedSegment, options: Options, facts:
     try:
         with file.open() as log:
             result = check_log(log, facts, offsets, times, options.jobs)
-            against = CheckedLog(log, facts, result, offsets, times, time_index)
+            against = CheckedLog(log, facts, result, offsets, times, time_index, checked.indexes.get(OFFSET))
             found = list(findings_about(against))
             if log.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
     except CannotRead as e:
         cannot_read(file, e, options, done)
-        _skip_indexes(checked, "its log could not be read, so its entries were not checked against it", done)
+        _skip_indexes(checked, f"its log could not be read, so its entries were {NOT_HELD} it", done)
         return
     checked.log = result
     if time_index is not None:

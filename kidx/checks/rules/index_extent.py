@@ -67,9 +67,10 @@ ZERO_TAIL = Rule(
     story=(
         "A broker creates an index at its full size (segment.index.bytes, 10 MiB by default), fills it with zeros, "
         "and cuts it to its entries when the segment rolls or the log closes. So the active segment's indexes end in "
-        "zeros, and so do those that an unclean stop left behind: a note. Where a later segment exists and the stop "
-        "was clean nobody will ever trim it: then it is a warning. The zeros are no data: kidx reads the entries "
-        "before them as usual, where DumpLogSegments ends in silence or prints them as offset 0."
+        "zeros, and so do those that an unclean stop left behind: a note, and nothing is to be repaired, for the "
+        "broker trims them. Where a later segment exists and the stop was clean nobody will ever trim it: then it is a "
+        "warning. The zeros are no data: kidx reads the entries before them as usual, where DumpLogSegments ends in "
+        "silence or prints them as offset 0."
     ),
     repair="kidx trim FILE",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kidx.checks.rule import check
 from kidx.checks.subjects.logs import LogBreak
 from kidx.checks.texts import FETCH_ANEW
+from kidx.evidence import open_evidence
 from kidx.findings import ERROR, NOTE, Finding, Rule
 from kidx.segments.walk import PREALLOCATED, TORN
 
@@ -74,6 +75,26 @@ LOG_ZERO_TAIL = Rule(
     ),
 )
 
+TAIL_STOPS_START = Rule(
+    code="KX314",
+    name="tail-stops-start",
+    severity=ERROR,
+    title="After this clean stop a broker does not start with the bytes at the end of the log",
+    broker=(
+        "3.9 and 4.3 do not recover a log after a clean stop; they read the active segment from the last index entry "
+        'on and do not start: CorruptRecordException ("Found record size 0 smaller than minimum record overhead").'
+    ),
+    story=(
+        "Zeros or other bytes follow the last batch of the active segment, though the log dir has the mark of a clean "
+        "stop (.kafka_cleanshutdown): a broker cuts a preallocated log when it closes it. The mark was copied from "
+        "elsewhere, or a file system lost blocks. Delete .kafka_cleanshutdown of the stopped broker, so that it "
+        "recovers the active segments and truncates them."
+    ),
+    repair="delete .kafka_cleanshutdown while the broker is stopped: it then recovers the active segments",
+)
+
+_LENGTH_AT, _HEADER_READ, _LEAST_LENGTH = 8, 17, 14  # org.apache.kafka.common.record.FileLogInputStream
+
 
 @check(LogBreak, BROKEN_BATCH)
 def broken_batch(place: LogBreak) -> list[Finding] | None:
@@ -102,7 +123,7 @@ def torn_batch(place: LogBreak) -> list[Finding] | None:
 @check(LogBreak, TRAILING_GARBAGE)
 def trailing_garbage(place: LogBreak) -> list[Finding] | None:
     """Other bytes at the end."""
-    if not place.at_end or place.kind in (TORN, PREALLOCATED):
+    if not place.at_end or place.kind in (TORN, PREALLOCATED) or _stops_start(place):
         return None
     return _at_end(TRAILING_GARBAGE, place, f"no batch: {place.why}")
 
@@ -110,7 +131,29 @@ def trailing_garbage(place: LogBreak) -> list[Finding] | None:
 @check(LogBreak, LOG_ZERO_TAIL)
 def log_zero_tail(place: LogBreak) -> list[Finding] | None:
     """Zeros at the end."""
-    if place.kind != PREALLOCATED:
+    if place.kind != PREALLOCATED or _stops_start(place):
         return None
     severity, why = place.facts.zero_tail()
     return _at_end(LOG_ZERO_TAIL, place, f"zeros: {why}", severity)
+
+
+@check(LogBreak, TAIL_STOPS_START)
+def tail_stops_start(place: LogBreak) -> list[Finding] | None:
+    """An end of the active segment, after a clean stop, that a broker reads as a batch of an impossible size."""
+    if not _stops_start(place):
+        return None
+    what = "zeros" if place.kind == PREALLOCATED else f"no batch: {place.why}"
+    return _at_end(TAIL_STOPS_START, place, f"{what}; the mark of a clean stop keeps the broker from cutting them off")
+
+
+def _stops_start(place: LogBreak) -> bool:
+    facts = place.facts
+    if not place.at_end or place.end - place.start <= _HEADER_READ or place.kind == TORN:
+        return False
+    if not facts.active or not facts.clean_start or facts.live:
+        return False
+    if place.kind == PREALLOCATED:
+        return True
+    with open_evidence(place.path) as log:
+        length = log.read(place.start + _LENGTH_AT, 4)
+    return int.from_bytes(length, signed=True) < _LEAST_LENGTH

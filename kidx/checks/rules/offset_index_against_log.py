@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+import numpy as np
+
 from kidx.checks.rule import Found, check
 from kidx.checks.subjects.logs import Batches, CheckedLog
 from kidx.checks.texts import CONFIRM_BY_REBUILD, LOADS_IT, REBUILD, TIERED
@@ -58,8 +60,10 @@ OFFSET_INDEX_OFFSET_NOT_A_BATCH_END = Rule(
     ),
     story=(
         "An entry says: the batches appended at this position end with this offset. Old followers and message format "
-        "v0 and v1 write one entry for several batches, which is healthy (KX209); here no batch up to the next entry "
-        "ends with the offset. " + CONFIRM_BY_REBUILD
+        "v0 and v1 write one entry for several batches, which is healthy (KX209), and so are entries of brokers up to "
+        "1.1 that name a batch's first offset (KX210). Here no batch up to the next entry ends with the offset, or an "
+        "entry names a first offset though entries before it name last ones: no broker goes back to that. "
+        + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -74,6 +78,22 @@ LATER_BATCH = Rule(
         "Where one append brings several batches, brokers before KAFKA-806 write one entry: the position of the "
         "first batch and the last offset of the last one. Followers do so all the time. DumpLogSegments calls it a "
         "mismatch; it is healthy."
+    ),
+)
+
+FIRST_OFFSETS_INDEXED = Rule(
+    code="KX210",
+    name="first-offsets-indexed",
+    severity=NOTE,
+    title="Entries name the first offset of their batch",
+    broker=(
+        "Brokers up to 1.1 index a batch's first offset, those since 2.0 its last one. Every version reads both: a "
+        "look-up starts at the batch's position either way."
+    ),
+    story=(
+        "The segment was written or its index rebuilt by a broker of 0.8 to 1.1. Where only the first entries are like "
+        "this, the broker was upgraded while this segment was active. `kidx rebuild` writes last offsets, as 2.0 and "
+        "later do; nothing needs to be done."
     ),
 )
 
@@ -173,4 +193,36 @@ def offset_not_a_batch_end(batches: Batches) -> list[int] | None:
     met = batches.met_offsets
     if met is None or met.fits.all():
         return None
-    return (met.low + (met.at_batch & ~met.fits).nonzero()[0]).tolist()
+    return (met.low + (met.at_batch & ~met.fits & ~met.first).nonzero()[0]).tolist()
+
+
+@check(CheckedLog, FIRST_OFFSETS_INDEXED, OFFSET_INDEX_OFFSET_NOT_A_BATCH_END)
+def first_offsets(log: CheckedLog) -> Iterator[Found] | None:
+    """Entries that name their batch's first offset: a note, but not after an entry that names a last one."""
+    return _first_offsets(log) if log.offsets is not None and log.result.first_named else None
+
+
+def _first_offsets(log: CheckedLog) -> Iterator[Found]:
+    entries = log.offsets
+    assert entries is not None
+    result = log.result
+    named = np.concatenate([indexes for indexes, _ in result.first_named])
+    ends = np.concatenate([last for _, last in result.first_named])
+    later = [f.slot for f in result.findings if f.rule == LATER_BATCH.code and f.slot is not None]
+    turns = [int(entries.slots.searchsorted(min(later)))] if later else []
+    turns += [] if result.last_named is None else [result.last_named]
+    old = int(named.searchsorted(min(turns))) if turns else len(named)
+    if old:
+        said = f"{old:,} of {len(entries.slots):,} entries name their batch's first offset, as brokers up to 1.1 do"
+        yield FIRST_OFFSETS_INDEXED.finding(entries.file, said, found=old)
+
+    def finding(at: int) -> Finding:
+        index = int(named[at])
+        offset = int(entries.offsets[index])
+        said = (
+            f"says offset {offset} is at byte {entries.positions[index]}: that is the first offset of the batch there, "
+            "and entries before it name the last one"
+        )
+        return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, said, int(ends[at]), offset)
+
+    yield from FindingLimiter().of(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END.code, range(old, len(named)), finding)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kidx.checks.rule import LOG, Found, check
 from kidx.checks.subjects.logs import Batches, Bools, Gap, RangeBorder
-from kidx.checks.subjects.partitions import CheckedSegments
+from kidx.checks.subjects.partitions import CheckedSegments, LogStart
 from kidx.checks.texts import FETCH_ANEW
 from kidx.findings import ERROR, WARNING, Finding, Rule
 from kidx.logdir.names import LOG as LOG_KIND
@@ -131,6 +131,23 @@ def offset_gap_in_snapshot(segments: CheckedSegments) -> Iterator[Finding]:
         if log.first_offset and 0 not in log.not_believed:
             gaps.insert(0, Gap(0, 0, log.first_offset - 1))
         yield from (_missing(file.path, gap) for gap in gaps)
+
+
+@check(LogStart, SEGMENT_GAP)
+def first_segment_missing(start: LogStart) -> list[Finding] | None:
+    """A log that starts, by log-start-offset-checkpoint, before its first segment.
+
+    A clean stop writes the checkpoint last, and only for logs that start within a segment.
+    """
+    first = start.living[0].segment if start.living else None
+    if start.offset is None or first is None or not start.clean_start or start.offset >= first.base_offset:
+        return None
+    said = f"the log starts at offset {start.offset} by log-start-offset-checkpoint, its first segment at "
+    return [
+        SEGMENT_GAP.finding(
+            first.files[LOG_KIND].path, f"{said}{first.base_offset}", expected=start.offset, found=first.base_offset
+        )
+    ]
 
 
 @check(CheckedSegments, SEGMENT_GAP)

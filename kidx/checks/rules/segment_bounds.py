@@ -28,7 +28,10 @@ BATCH_OUTSIDE_SEGMENT = Rule(
     name="batch-outside-segment",
     severity=ERROR,
     title="A batch holds offsets that do not belong to its segment",
-    broker="Segments are chosen by their names: records outside are never found, or found twice.",
+    broker=(
+        "Segments are chosen by their names: records outside are never found, or found twice. After a clean stop the "
+        "log's end falls to the base offset of a last segment whose name is too high (seen with 4.3)."
+    ),
     story=(
         "A segment holds offsets from its name's up to the next segment's. The file was renamed, restored under "
         "another name, or a segment with another base was put beside it; an overwritten base offset looks the same."

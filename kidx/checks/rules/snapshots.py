@@ -45,16 +45,17 @@ SNAPSHOT_CONTRADICTS_LOG = Rule(
         "back or lets it pass."
     ),
     story=(
-        "A snapshot holds each producer's last batch and open transaction at its offset. It belongs to another log "
-        "or was changed, or the log's end was cut off behind a broker's back (a snapshot of an offset past the end: "
-        "recovery and truncation delete those). Delete it while the broker is stopped: it then reads the log from the "
-        "next older snapshot on. But after a clean stop a broker that finds no snapshot at all takes it for an upgrade "
-        "and starts without any producer, open transactions forgotten: where none is left, delete the log dir's "
-        ".kafka_cleanshutdown, too, and it reads the whole log. Producers that are missing in a snapshot are no "
-        "finding, unless their transaction is open: a broker forgets those that are silent for long. In a compacted "
-        "partition less can be told."
+        "A snapshot holds each producer's last batch and open transaction at its offset. This one belongs to another "
+        "log, was changed, or the log's end was cut off behind a broker's back (a snapshot of an offset past the end: "
+        "recovery and truncation delete those). Do not delete it: after a clean stop a broker that finds no snapshot "
+        "starts without any producer, and open transactions are forgotten (seen with 4.3.1). Let the replica fetch the "
+        "partition anew, or, where there is no other replica, delete .kafka_cleanshutdown of the stopped broker: it "
+        "then reads the whole log and writes the snapshots anew. Brokers before 2.4 keep the timestamp of the batch "
+        "before a marker, and 0.11 the marker's own offset: that is no finding. Producers that are missing in a "
+        "snapshot are none either, unless their transaction is open: a broker forgets those that are silent for long. "
+        "In a compacted partition less can be said."
     ),
-    repair="delete the .snapshot file of the stopped broker, but not the last one that is left",
+    repair="compare with a replica (`kidx diff`)",
 )
 
 _BATCH = ("last_sequence", "last_offset", "offset_delta")
@@ -165,11 +166,15 @@ def _wrong_fields(entry: ProducerState, last: Producer, earlier: ProducerState |
     """The fields that do not come from what the producer did last by the log, nor from the snapshot before."""
     data, marker = last
     if marker is not None and last.marker_came_last:
-        wrong = _differing(entry, producer_epoch=marker.producer_epoch, timestamp=marker.timestamp)
+        wrong = _differing(entry, producer_epoch=marker.producer_epoch)
+        if entry.timestamp not in _timestamps_after(marker.timestamp, data, earlier):
+            wrong |= {"timestamp": marker.timestamp}
         if marker.coordinator_epoch is not None:
             wrong |= _differing(entry, coordinator_epoch=marker.coordinator_epoch)
         batch = tuple(getattr(entry, name) for name in _BATCH)
         if batch == _NO_BATCH:  # forgotten, or the marker began an epoch
+            return wrong
+        if batch[1:] == (marker.offset, 0) and batch[0] in (_NONE, *_sequences(data, earlier)):  # as 0.11 writes it
             return wrong
         if data is not None:
             return wrong | _differing(entry, **_batch(data.last_sequence, data.last_offset, data.offset_delta))
@@ -196,6 +201,17 @@ def _wrong_fields(entry: ProducerState, last: Producer, earlier: ProducerState |
         elif marker is None and known.complete:
             wrong |= _differing(entry, coordinator_epoch=_NONE)
     return wrong
+
+
+def _timestamps_after(marker: int, data: Written | None, earlier: ProducerState | None) -> tuple[int, ...]:
+    """What may stand as the timestamp after a marker: its own, or, by brokers before 2.4, what stood there before."""
+    return (marker, _NONE, *(there.timestamp for there in (data, earlier) if there is not None))
+
+
+def _sequences(data: Written | None, earlier: ProducerState | None) -> tuple[int, ...]:
+    """The last sequence before a marker, as far as it is known."""
+    last = data or earlier
+    return () if last is None else (last.last_sequence,)
 
 
 def _not_followed(entry: ProducerState, known: Known) -> Wrong:

@@ -15,6 +15,7 @@ from kidx.formats.checkpoints import (
     parse_properties,
     parse_quorum_state,
 )
+from kidx.logdir.log_dir import why_no_id
 
 TEXT_FILE_MALFORMED = Rule(
     code="KX505",
@@ -56,6 +57,9 @@ def malformed(file: TextFile) -> Iterator[Finding]:
     except WrongFormat as e:
         yield TEXT_FILE_MALFORMED.finding(path, str(e))
         return
+    topic_id = fields.get("topic_id") if kind == "partition_metadata" else None
+    if isinstance(topic_id, str) and (why := why_no_id(topic_id)):
+        yield TEXT_FILE_MALFORMED.finding(path, f"topic_id {topic_id[:100]}: {why}", found=topic_id)
     for name in wanted:
         if name not in fields:
             yield TEXT_FILE_MALFORMED.finding(path, f"it has no {name}", expected=name)

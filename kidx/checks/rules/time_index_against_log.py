@@ -108,6 +108,8 @@ def timestamp_mismatch(batches: Batches) -> list[int] | None:
     high = met.low + len(met.rows)
     offsets, timestamps = times.offsets[met.low : high], times.timestamps[met.low : high]
     wrong = met.inside & ((met.largest != timestamps) | (met.before >= timestamps))
+    if wrong.any() and not batches.current:  # messages of magic 0 are stored without the timestamp that was indexed
+        wrong &= batches.column("magic")[met.rows] > 0
     inner = met.inside & ~wrong & (offsets != batches.window.last_offset[met.rows])
     for at in inner.nonzero()[0].tolist():  # next to no index has such entries
         records = read_records(batches.log, batches.window.batch(int(met.rows[at]))).records
@@ -127,9 +129,14 @@ def mismatch_across(border: RangeBorder) -> list[Finding] | None:
 
 @check(CheckedLog, MAX_TIMESTAMP_NOT_COVERED)
 def max_timestamp_not_covered(log: CheckedLog) -> list[Finding] | None:
-    """A trimmed time index without the log's largest timestamp at its end: trimming adds that entry."""
+    """A trimmed time index without the log's largest timestamp at its end: trimming adds that entry.
+
+    An active segment that a broker will recover at its next start needs no last entry before it rolls.
+    """
     index, largest = log.time_index, log.result.max_timestamp
     if index is None or index.slots is None or largest < 0 or index.extent.torn_bytes:
+        return None
+    if log.result.last_magic == 0 or (log.facts.active and log.facts.clean_start is False):
         return None
     if index.is_one_zero_entry:
         last = 0

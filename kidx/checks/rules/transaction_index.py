@@ -40,7 +40,8 @@ TRANSACTION_OFFSETS = Rule(
     story=(
         "A transaction's first offset is not after its last (its marker), the marker lies in this segment, and the "
         "last stable offset was at most the one after the marker, and never fell. An entry that breaks one of these "
-        "was overwritten. " + CONFIRM_BY_REBUILD
+        "was overwritten. Both offsets are the marker's where a broker of 1.0 to 2.4 rebuilt the index of a compacted "
+        "segment that had lost all records of the transaction: that is healthy. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -117,15 +118,15 @@ def ends_before_segment(entries: Entries) -> Bools | None:
         TRANSACTION_OFFSETS,
         "first_offset",
         "it begins at offset {first_offset} and ends at {last_offset}; its ABORT marker comes last",
-        "< {last_offset}",
+        "<= {last_offset}",
     ),
     stage=FIELDS,
 )
 def begins_after_its_end(entries: Entries) -> Bools | None:
-    """Rows whose first offset is not before the last, bool, shape (n,): the marker comes after the records."""
+    """Rows whose first offset is after the last, bool, shape (n,): the marker comes after the records."""
     if entries.format is not TRANSACTION_INDEX:
         return None
-    return entries.fields["first_offset"] >= entries.fields["last_offset"]
+    return entries.fields["first_offset"] > entries.fields["last_offset"]
 
 
 @check(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.indexes import entry_finding
 from kidx.checks.subjects.logs import Batches
-from kidx.checks.subjects.partitions import OpenTransactions, SegmentTransactions
+from kidx.checks.subjects.partitions import OpenTransaction, OpenTransactions, SegmentTransactions
 from kidx.checks.subjects.producers import Written
 from kidx.checks.subjects.transactions import TransactionEvent
 from kidx.checks.texts import CONFIRM_BY_REBUILD, REBUILD
-from kidx.findings import ERROR, NOTE, Finding, Rule
+from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
 from kidx.formats.batches import HEADER_BYTES, Batch
 from kidx.formats.indexes import TRANSACTION_INDEX
+from kidx.text.quantities import counted, iso_time, size_text
+
+_ABORT = "kafka-transactions.sh --bootstrap-server HOST:9092 abort"
 
 ABORTED_TRANSACTION_MISSING = Rule(
     code="KX401",
@@ -60,8 +64,12 @@ OPEN_TRANSACTION = Rule(
     story=(
         "A transaction was under way when the broker stopped or the files were copied. If it stays open for longer "
         "than its timeout it hangs (before KIP-890 a late append could start one without the coordinator's "
-        "knowledge): kafka-transactions.sh find-hanging shows it, and abort ends it."
+        "knowledge): kafka-transactions.sh find-hanging shows it, and abort ends it. Brokers before 3.0 need "
+        "--producer-id, --producer-epoch and --coordinator-epoch in place of --start-offset. Where "
+        "__transaction_state shows that the timeout had passed for an hour when the coordinator wrote last, this is a "
+        "warning."
     ),
+    repair=f"{_ABORT} --topic TOPIC --partition N --start-offset OFFSET",
 )
 
 OUTSIDE_TRANSACTION = Rule(
@@ -77,8 +85,8 @@ OUTSIDE_TRANSACTION = Rule(
         "A leader refuses such a batch, so none stands in a log as a broker wrote it. Either the batch's transactional "
         "bit is wrong, or that of the batch that seems to begin the transaction (both under a CRC that holds, so "
         "something wrote it that way), or the producer snapshot at the log's start claims a transaction that was not "
-        "open. Is it the snapshot (the finding names a transaction from before the log's first segment), delete it "
-        "while the broker is stopped."
+        "open (the finding then names a transaction from before the log's first segment). Let the replica fetch the "
+        "partition anew from a sound one."
     ),
     repair="compare with a replica (`kidx diff`)",
 )
@@ -107,7 +115,8 @@ def aborted_transaction_missing(segment: SegmentTransactions) -> Iterator[Findin
 def aborted_transaction_wrong(segment: SegmentTransactions) -> Iterator[Finding]:
     """Entries without their marker, or with other offsets than the log's.
 
-    Where a transaction began does not show in a compacted log; an entry needs its marker all the same.
+    Where a transaction began does not show in a compacted log. An entry needs its marker all the same, and says that it
+    begins there only if the log has lost all of its batches.
     """
     by_marker = {a.last_offset: a for a in segment.aborted}
     compacted = segment.compacted
@@ -115,7 +124,7 @@ def aborted_transaction_wrong(segment: SegmentTransactions) -> Iterator[Finding]
         there = by_marker.get(last)
         if there is None or there.producer_id != producer:
             wrong = f"lists an abort of producer {producer} at offset {last}; the log has no such marker there"
-        elif not compacted and there.first_offset not in (None, first):
+        elif there.first_offset not in (None, first) and (not compacted or first == last):
             wrong = f"says the transaction began at offset {first}; in the log it begins at {there.first_offset}"
         elif not compacted and there.last_stable_offset not in (None, stable):
             wrong = (
@@ -137,13 +146,44 @@ def aborted_transaction_wrong(segment: SegmentTransactions) -> Iterator[Finding]
 
 @check(OpenTransactions, OPEN_TRANSACTION)
 def open_transaction(transactions: OpenTransactions) -> Iterator[Finding]:
-    """Transactions that no marker ends."""
-    for first, producer in transactions.open:
+    """Transactions that no marker ends; a warning where the coordinator should have ended them long ago."""
+    for one in transactions.open:
         yield OPEN_TRANSACTION.finding(
             transactions.log_path,
-            f"producer {producer} has a transaction open since offset {first}; read_committed consumers wait there",
-            found={"producer_id": producer, "first_offset": first},
+            _described(one, transactions),
+            found=_known(one),
+            severity=WARNING if not transactions.live and one.coordinator and one.coordinator.overdue else NOTE,
         )
+
+
+def _described(one: OpenTransaction, transactions: OpenTransactions) -> str:
+    who = [] if one.coordinator is None else [f"transactional id {one.coordinator.transactional_id}"]
+    who += [] if one.producer_epoch is None else [f"epoch {one.producer_epoch}"]
+    known = f" ({', '.join(who)})" if who else ""
+    said = f"producer {one.producer_id}{known} has a transaction open since offset {one.first_offset}"
+    if one.since_ms is not None and (since := iso_time(one.since_ms)):
+        said += f", {since}"
+    said += "; read_committed consumers wait there"
+    if one.held_records is not None and one.held_bytes is not None:
+        said += f", {counted(one.held_records, 'offset')} ({size_text(one.held_bytes)}) before the log's end"
+    name = transactions.partition
+    if name is not None and not name.state:
+        where = f"--topic {quote(name.topic)} --partition {name.partition} --start-offset {one.first_offset}"
+        said += f". To end it: {_ABORT} {where}"
+    return said
+
+
+def _known(one: OpenTransaction) -> dict[str, int | str]:
+    said = {
+        "producer_id": one.producer_id,
+        "first_offset": one.first_offset,
+        "transactional_id": None if one.coordinator is None else one.coordinator.transactional_id,
+        "producer_epoch": one.producer_epoch,
+        "since_timestamp": one.since_ms,
+        "held_records": one.held_records,
+        "held_bytes": one.held_bytes,
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _outside(path: str, batch: Batch | Written, first_offset: int) -> Finding:

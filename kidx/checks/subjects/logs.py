@@ -17,9 +17,10 @@ from kidx.checks.subjects.indexes import IndexFile, OffsetEntries, TimeEntries
 from kidx.checks.subjects.order import between
 from kidx.checks.subjects.producers import NamedProducers, Producers
 from kidx.checks.subjects.transactions import TransactionEvent, TransactionTracker, WindowTransactions
-from kidx.evidence import Evidence
+from kidx.evidence import Evidence, open_evidence
 from kidx.findings import MAX_FINDINGS_OF_A_RULE, NOTE, Finding, Rule
 from kidx.formats.batches import CONTROL_BIT, DELETE_HORIZON_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
+from kidx.formats.indexes import OFFSET_INDEX
 from kidx.formats.records import Damage
 from kidx.segments.records import read_records
 from kidx.segments.walk import TORN
@@ -40,8 +41,9 @@ class LogFacts(NamedTuple):
     `epochs` are leader-epoch-checkpoint's lines: the epochs, then their start offsets; empty without the file.
     `wanted` are last offsets that producer snapshots name, ascending; `snapshots` are those that lie in this segment,
     ascending, and `producers` all that any snapshot names. `future_ms` is a moment that no timestamp should lie after.
-    `deep`: decode every record. `live`: a broker may be writing; `active`: appends go to this segment. `zero_tail`
-    gives the severity of preallocation here and the reason.
+    `deep`: decode every record. `live`: a broker may be writing; `active`: appends go to this segment. `clean_start`:
+    a broker loads the log as after a clean stop (True), recovers it (False), or that is not known. `zero_tail` gives
+    the severity of preallocation here and the reason.
     """
 
     base_offset: int
@@ -54,6 +56,7 @@ class LogFacts(NamedTuple):
     deep: bool
     live: bool = False
     active: bool = False
+    clean_start: bool | None = None
     zero_tail: Callable[[], tuple[str, str]] = lambda: (NOTE, "")
 
 
@@ -93,7 +96,8 @@ class MetOffsets(NamedTuple):
     """The offset index's entries from `low` to before `high` point into a window; one value an entry, shape (n,).
 
     `rows` are the rows whose batch starts there or later, `at_batch` whether one starts there, and `fits` whether that
-    batch's last offset is the entry's.
+    batch's last offset is the entry's. `first` and `last` are about batches of several offsets alone: whether the entry
+    names the batch's first offset, as brokers up to 1.1 do, or its last one.
     """
 
     low: int
@@ -101,6 +105,8 @@ class MetOffsets(NamedTuple):
     rows: Ints
     at_batch: Bools
     fits: Bools
+    first: Bools
+    last: Bools
 
 
 class MetTimes(NamedTuple):
@@ -144,8 +150,11 @@ class LogRange:
         self.after_bad = False
         self.first_epoch = -1
         self.last_epoch = -1
+        self.last_magic = -1
         self.max_timestamp = NO_TIMESTAMP
         self.compacted = False
+        self.first_named: list[tuple[Ints, Ints]] = []  # offset index entries that name a first offset, and the last
+        self.last_named: int | None = None  # the first offset index entry that names a last offset
         self.future: tuple[int, int] | None = None  # position and timestamp of the first batch after facts.future_ms
         self.times_met: bytes | bytearray | None = None  # a byte a time entry, 1 where a batch has its offset
         self.first_time_met: int | None = None
@@ -166,6 +175,7 @@ class LogRange:
         if batches.highest("producer_id") >= 0:
             self.producers.take(batches.window, batches.sound, events)
         self._note_named(batches)
+        self._note_entries(batches)
         batches.mark_times()
         for row, why in batches.limited.items():
             self.not_decoded += 1
@@ -173,6 +183,7 @@ class LogRange:
                 at = int(batches.window.position[row])
                 self.too_large.append(f"{batches.path}: the batch at byte {at} was not decoded: {why}")
         self._take_timestamps(batches)
+        self.last_magic = int(batches.column("magic")[-1])
         self.batches += len(batches)
 
     def _follow(self, batches: Batches) -> None:
@@ -218,6 +229,17 @@ class LogRange:
                 batch.control,
                 offset == batch.last_offset,
             )
+
+    def _note_entries(self, batches: Batches) -> None:
+        """Note which offsets of their batches the offset index's entries name."""
+        met = batches.met_offsets
+        if met is None:
+            return
+        if met.first.any():
+            there = met.first.nonzero()[0]
+            self.first_named.append((met.low + there, batches.window.last_offset[met.rows[there]]))
+        if self.last_named is None and met.last.any():
+            self.last_named = met.low + int(met.last.argmax())
 
     def _take_timestamps(self, batches: Batches) -> None:
         largest = batches.column("max_timestamp")
@@ -445,7 +467,23 @@ class Batches:
         rows = window.position.searchsorted(wanted)
         there = np.minimum(rows, len(window) - 1)
         at_batch: Bools = window.position[there] == wanted
-        return MetOffsets(low, high, rows, at_batch, window.last_offset[there] == self.offsets.offsets[low:high])
+        offsets, last = self.offsets.offsets[low:high], window.last_offset[there]
+        fits = offsets == last
+        base = self.column("base_offset")[there]
+        several, first = base < last, offsets == base
+        if not self.current:  # a compressed message before v2 has the last offset in its header
+            ends = np.concatenate(([self._end_before], window.last_offset[:-1]))[there]
+            old = self.column("magic")[there] < 2
+            several = np.where(old, (window.codec[there] > 0) & (ends + 1 < last), several)
+            first = np.where(old, (ends < offsets) & (offsets < last), first)
+        told = at_batch & several
+        return MetOffsets(low, high, rows, at_batch, fits, told & first, told & fits)
+
+    @property
+    def _end_before(self) -> int:
+        """The last offset before the window; where none is known, the one before the segment."""
+        known = self.before.previous_last
+        return self.facts.base_offset - 1 if known is None else known
 
     @cached_property
     def met_times(self) -> MetTimes | None:
@@ -548,6 +586,9 @@ class LogResult:
         self.max_timestamp = NO_TIMESTAMP
         self.future: tuple[int, int] | None = None
         self.last_position = 0
+        self.last_magic = -1
+        self.first_named: list[tuple[Ints, Ints]] = []
+        self.last_named: int | None = None
         self.compacted = False
         self.whole = True  # no place was broken, so what is not there is missing
         self.as_written = True
@@ -565,7 +606,10 @@ class LogResult:
         self.not_decoded += part.not_decoded
         self.batches += part.batches
         self.compacted |= part.compacted
+        self.first_named += part.first_named
+        self.last_named = part.last_named if self.last_named is None else self.last_named
         self.end = part.position
+        self.last_magic = part.last_magic if part.batches else self.last_magic
         if part.first_offset is not None:
             self.first_offset = part.first_offset if self.first_offset is None else self.first_offset
             self.last_offset, self.last_position = part.last_offset, part.last_position or 0
@@ -587,6 +631,21 @@ class CheckedLog(NamedTuple):
     offsets: OffsetEntries | None
     times: TimeEntries | None
     time_index: IndexFile | None
+    offset_index: IndexFile | None = None
+
+    @property
+    def last_index_entry(self) -> tuple[int | None, int, int]:
+        """Slot, offset and position of the offset index's last entry, whatever it says; without one (None, base, 0).
+
+        Raises CannotRead and its children.
+        """
+        base, index = self.facts.base_offset, self.offset_index
+        if index is None or not index.extent.entries:
+            return None, base, 0
+        slot, width = index.extent.entries - 1, OFFSET_INDEX.size
+        with open_evidence(index.path) as evidence:
+            stored = OFFSET_INDEX.struct.unpack(evidence.read(slot * width, width))
+        return slot, *OFFSET_INDEX.key_and_value(stored, base)
 
 
 class SegmentIndexes(NamedTuple):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kidx.checks.subjects.indexes import IndexFile
+from kidx.checks.subjects.log_dirs import CoordinatedTransaction, Witness
 from kidx.checks.subjects.logs import LogResult, Named
 from kidx.checks.subjects.producers import Known, Producers, SequenceBreak
 from kidx.checks.subjects.transactions import Aborted, TransactionEvent
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
-from kidx.logdir.names import LOG
+from kidx.logdir.log_dir import LOG_STARTS
+from kidx.logdir.names import LOG, PartitionName
 from kidx.logdir.tree import Partition, Segment
 
 
@@ -32,10 +35,14 @@ class SnapshotFile(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A directory's names: a partition, or a log dir. `live`: files may come and go while it is checked."""
+    """A directory's names: a partition, or a log dir. `live`: files may come and go while it is checked.
+
+    `log_dir` is what the partition lies in, None where that is no log dir.
+    """
 
     partition: Partition
     live: bool
+    log_dir: Witness | None = None
 
 
 class CheckedSegment:
@@ -55,17 +62,43 @@ class CheckedSegment:
 class CheckedSegments(NamedTuple):
     """The segments of a partition, by base offset. `sequence_breaks` are producers' by the path of the log.
 
-    `compacted`: a cleaner has been at work, so missing offsets and batches are no loss.
+    `compacted`: a cleaner has been at work, so missing offsets and batches are no loss. `setting` gives a value of the
+    topic's configuration, None where the cluster's metadata is not at hand or has none.
     """
 
     all: Sequence[CheckedSegment]
     compacted: bool
     sequence_breaks: Mapping[str, Sequence[SequenceBreak]]
+    setting: Callable[[str], str | None] = lambda name: None
 
     @property
     def living(self) -> Iterator[CheckedSegment]:
         """The living ones."""
         return (s for s in self.all if s.is_living)
+
+
+class LogStart(NamedTuple):
+    """Where a partition's log starts by log-start-offset-checkpoint, None where that has no line for it.
+
+    `living` are its segments. `clean_start`: a broker loads it as after a clean stop; None where that is not known.
+    """
+
+    directory: str
+    offset: int | None
+    living: Sequence[CheckedSegment]
+    clean_start: bool | None
+
+    @property
+    def name(self) -> str:
+        """The partition's name."""
+        return os.path.basename(os.path.normpath(self.directory))
+
+    @property
+    def checkpoint(self) -> str:
+        """The path of the checkpoint, in the log dir."""
+        directory = self.directory.rstrip("/")
+        above = ".." if directory in ("", ".", "..") else os.path.dirname(directory)
+        return os.path.join(above, LOG_STARTS)
 
 
 class SegmentTransactions(NamedTuple):
@@ -86,11 +119,29 @@ class SegmentTransactions(NamedTuple):
     compacted: bool
 
 
+class OpenTransaction(NamedTuple):
+    """A transaction that no marker has ended; None for what is not known.
+
+    `since_ms` is the largest timestamp of its first batch, `held_records` and `held_bytes` what lies in the log from
+    there on. `coordinator` is what the cluster's transaction state says of the producer.
+    """
+
+    first_offset: int
+    producer_id: int
+    producer_epoch: int | None = None
+    since_ms: int | None = None
+    held_records: int | None = None
+    held_bytes: int | None = None
+    coordinator: CoordinatedTransaction | None = None
+
+
 class OpenTransactions(NamedTuple):
-    """First offsets and producer ids of the transactions that no marker of a partition has ended."""
+    """The open transactions of a partition. `live`: a broker may be about to end them."""
 
     log_path: str
-    open: Sequence[tuple[int, int]]
+    open: Sequence[OpenTransaction]
+    partition: PartitionName | None = None
+    live: bool = False
 
 
 class SnapshotClaims(NamedTuple):

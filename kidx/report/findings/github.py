@@ -5,11 +5,12 @@ Source: docs.github.com, "Workflow commands for GitHub Actions".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import IO
 
 from kidx.findings import ERROR, NOTE, WARNING, Coverage, Finding, Rule
-from kidx.report.findings.verdict import covered, place_of
+from kidx.report.findings.verdict import covered, place_of, verdict
 from kidx.text.escaping import plain
 
 _COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
@@ -29,7 +30,8 @@ def render_github(
         )
     for sentence in unread:
         out.write(f"::error title=kidx could not read it::{_data(sentence)}\n")
-    out.write(f"::notice title=kidx verify::{_data(covered(coverage))}\n")
+    said = verdict(Counter(f.severity for f in findings), coverage)
+    out.write(f"::notice title=kidx verify::{_data(f'{said}. {covered(coverage)}')}\n")
 
 
 def _data(text: str) -> str:

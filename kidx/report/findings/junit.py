@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from kidx.findings import Coverage, Finding
-from kidx.report.findings.verdict import covered, place_of
+from kidx.report.findings.verdict import covered, place_of, verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -23,14 +24,14 @@ def render_junit(
     """
     files = [(file, list(group)) for file, group in groupby(findings, lambda f: f.file)]
     failures = sum(any(f.severity in failing for f in group) for _, group in files)
+    said = verdict(Counter(f.severity for f in findings), coverage)
     out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
     out.write(
         f'<testsuites><testsuite name="kidx verify" tests="{len(files) + len(unread) + 1}" failures="{failures}" '
         f'errors="{len(unread)}" skipped="0">\n'
     )
-    out.write(
-        f'  <testcase classname="kidx" name="coverage"><system-out>{_text(covered(coverage))}</system-out></testcase>\n'
-    )
+    covering = _text(f"{said}. {covered(coverage)}")
+    out.write(f'  <testcase classname="kidx" name="coverage"><system-out>{covering}</system-out></testcase>\n')
     for file, group in files:
         out.write(f'  <testcase classname="kidx" name={_attribute(file)}>\n')
         failed = [f for f in group if f.severity in failing]

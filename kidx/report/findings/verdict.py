@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-from kidx.findings import ERROR, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
+from kidx.findings import ERROR, NOT_HELD, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
 from kidx.report.findings.rows import skipped_by_reason
 from kidx.text.escaping import plain
 from kidx.text.quantities import counted, size_text
@@ -16,7 +16,9 @@ _COLORS = {ERROR: "\x1b[1;31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _PLAIN = "\x1b[0m"
 _INDENT = " " * 8
 _WIDTH = 80
-_SHOWN_OF_A_RULE = 20  # in one file; of notes: in all files
+_SHOWN_OF_A_RULE = 20  # in one file
+_NOTES_SHOWN = 3  # of one rule; more of them are one line
+_CHOSEN = ("--quick", "not in the sample", "left out by")  # reasons that are the user's own options
 
 
 def render_verdict(
@@ -35,32 +37,69 @@ def render_verdict(
     out.write(f"{plain(what)}: {verdict(counts, coverage)}\n")
     explained: set[str] = set()
     seen: Counter[tuple[str, str]] = Counter()
-    for finding in findings:
-        key = finding.rule, "" if finding.severity == NOTE else finding.file
+    folded: dict[str, list[Finding]] = {}
+    notes = Counter(f.rule for f in findings if f.severity == NOTE)
+    for finding in sorted(findings, key=_on_screen):
+        if finding.severity == NOTE and notes[finding.rule] > _NOTES_SHOWN and not every:
+            folded.setdefault(finding.rule, []).append(finding)
+            continue
+        key = finding.rule, finding.file
         seen[key] += 1
         if every or seen[key] <= _SHOWN_OF_A_RULE:
             out.write("\n" + _block(finding, rules[finding.rule], color, verbose or finding.rule not in explained))
             explained.add(finding.rule)
+    if folded:
+        out.write("\n")
+    for code, found in folded.items():
+        directories = len({os.path.dirname(f.file) for f in found})
+        out.write(
+            f"{_severity(NOTE, color)}{code} {rules[code].name}: {counted(len(found), 'time')} in "
+            f"{counted(directories, 'directory', 'directories')}, first {plain(found[0].file)}; --all lists them\n"
+        )
     hidden = {key: count - _SHOWN_OF_A_RULE for key, count in seen.items() if count > _SHOWN_OF_A_RULE}
     if hidden and not every:
         out.write("\n")
         for (code, file), count in hidden.items():
-            where = f" in {plain(file)}" if file else ""
-            out.write(f"{count:,} more {code} {rules[code].name}{where}: --all shows them\n")
+            out.write(f"{count:,} more {code} {rules[code].name} in {plain(file)}: --all shows them\n")
     out.write(("\n" if findings else "") + covered(coverage) + "\n")
 
 
+def _on_screen(finding: Finding) -> tuple[int, str, int, int, str]:
+    """The order of the screen: the worst first, then by place."""
+    start, slot = (-1 if value is None else value for value in (finding.byte_start, finding.slot))
+    return SEVERITIES.index(finding.severity), finding.file, start, slot, finding.rule
+
+
 def verdict(counts: Mapping[str, int], coverage: Coverage) -> str:
-    """`clean`, or the numbers of errors, warnings and notes; and how many files could not be read."""
+    """`clean`, or the numbers of errors, warnings and notes; and what was not read or not held against a log.
+
+    What the user left out by an option is no reason not to say clean; the lines below the findings list it.
+    """
+    gaps = _gaps(coverage)
     text = ", ".join(counted(counts.get(s, 0), s) for s in SEVERITIES if s != NOTE or counts.get(s))
     if not counts.get(ERROR) and not counts.get(WARNING):
-        text = "clean" + (f", {counted(counts[NOTE], 'note')}" if counts.get(NOTE) else "")
         if not coverage.files:
             text = "nothing was checked"
+        elif gaps:
+            text = "no damage in what was checked"
+        else:
+            text = "clean"
+        if coverage.files and counts.get(NOTE):
+            text += f", {counted(counts[NOTE], 'note')}"
+    return "; ".join([text, *gaps])
+
+
+def _gaps(coverage: Coverage) -> list[str]:
+    """What keeps a verdict from covering everything, as phrases."""
+    gaps = []
     if coverage.unreadable:
-        them = "it" if coverage.unreadable == 1 else "them"
-        text += f"; {coverage.unreadable} could NOT be read, so nothing is known about {them}"
-    return text
+        gaps.append(f"{counted(coverage.unreadable, 'file')} could NOT be read")
+    others = [item.why for item in coverage.skipped if not item.why.startswith(_CHOSEN)]
+    if alone := sum(NOT_HELD in why for why in others):
+        gaps.append(f"{counted(alone, 'file')} {'was' if alone == 1 else 'were'} not held against a log")
+    if coverage.bytes_skipped and any(NOT_HELD not in why for why in others):
+        gaps.append(f"{size_text(coverage.bytes_skipped)} were not checked")
+    return gaps
 
 
 def covered(coverage: Coverage) -> str:
@@ -90,11 +129,11 @@ def place_of(finding: Finding) -> str:
 
 
 def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
-    severity = f"{finding.severity:<8}"
-    if color:
-        severity = f"{_COLORS[finding.severity]}{severity}{_PLAIN}"
     place = place_of(finding)
-    lines = [f"{severity}{rule.code} {rule.name}  {plain(finding.file)}" + (f"  {place}" if place else "")]
+    lines = [
+        f"{_severity(finding.severity, color)}{rule.code} {rule.name}  {plain(finding.file)}"
+        + (f"  {place}" if place else "")
+    ]
     lines += _wrapped("", finding.message)
     if in_full and finding.severity != NOTE:
         lines += _wrapped("broker: ", finding.broker)
@@ -106,6 +145,10 @@ def _block(finding: Finding, rule: Rule, color: bool, in_full: bool) -> str:
     if in_full:
         lines.append(f"{_INDENT}why: kidx explain {rule.code}")
     return "\n".join(lines) + "\n"
+
+
+def _severity(severity: str, color: bool) -> str:
+    return f"{_COLORS[severity]}{severity:<8}{_PLAIN}" if color else f"{severity:<8}"
 
 
 def _wrapped(label: str, text: str) -> list[str]:

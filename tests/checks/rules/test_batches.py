@@ -219,7 +219,13 @@ def test_a_timestamp_more_than_a_day_from_now(tmp_path: Path) -> None:
     log = partition_of(tmp_path, first, second, third)
     (found,) = check(log).findings
     header = len(first), len(first) + 43  # up to its largest timestamp
-    assert placed(found) == ("KX311", None, *header, None, 4_102_444_800_000)
+    assert placed(found) == (
+        "KX311",
+        None,
+        *header,
+        None,
+        {"timestamp": 4_102_444_800_000, "held_bytes": log.stat().st_size},
+    )
     assert found.file == str(log)
 
 

@@ -48,10 +48,10 @@ ALONE: dict[str, tuple[Verb, str, Callable[[dict[str, int], dict[str, int]], tup
     ),
     "producer -1": (lambda before, t: {"producer_id": -1}, "KX117", lambda before, t: (">= 0", -1)),
     "first offset -1": (lambda before, t: {"first_offset": -1}, "KX117", lambda before, t: (">= 0", -1)),
-    "begins with its marker": (
-        lambda before, t: {"first_offset": t["last_offset"]},
+    "begins after its marker": (
+        lambda before, t: {"first_offset": t["last_offset"] + 1},
         "KX117",
-        lambda before, t: (f"< {t['last_offset']}", t["last_offset"]),
+        lambda before, t: (f"<= {t['last_offset']}", t["last_offset"] + 1),
     ),
     "stable past its marker": (
         lambda before, t: {"last_stable_offset": t["last_offset"] + 2},
@@ -91,6 +91,7 @@ LOOK_ALIKE: dict[str, Verb] = {
     },
     "producer 0": lambda before, t: {"producer_id": 0},
     "first offset 0": lambda before, t: {"first_offset": 0},
+    "begins with its marker, as 1.0 to 2.4 rebuild it": lambda before, t: {"first_offset": t["last_offset"]},
     "begins just before its marker": lambda before, t: {"first_offset": t["last_offset"] - 1},
     "stable offset as before": lambda before, t: {"last_stable_offset": before["last_stable_offset"]},
 }  # fmt: skip
@@ -165,7 +166,9 @@ def test_an_open_transaction_is_a_note_that_names_its_producer(txn: Path) -> Non
     producers = parse_snapshot(max(txn.glob("*.snapshot")).read_bytes()).producers
     (producer,) = [p for p in producers if p.current_txn_first_offset >= 0]
     assert (found.rule, found.severity) == ("KX403", NOTE)
-    assert found.found == {"producer_id": producer.producer_id, "first_offset": producer.current_txn_first_offset}
+    first = {"producer_id": producer.producer_id, "first_offset": producer.current_txn_first_offset}
+    assert found.found.items() >= {**first, "producer_epoch": producer.producer_epoch}.items()
+    assert f"abort --topic txn --partition 0 --start-offset {first['first_offset']}" in found.message
 
 
 def test_a_snapshot_that_its_crc_does_not_cover(txn: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kidx.checks.engine.discovery import findings_about
-from kidx.checks.subjects.partitions import OpenTransactions, SegmentTransactions
+from kidx.checks.subjects.partitions import OpenTransaction, OpenTransactions, SegmentTransactions
 from kidx.checks.subjects.producers import Producers, Written
 from kidx.checks.subjects.transactions import Aborted, TransactionEvent
 from kidx.findings import ERROR, NOTE, Finding, limited
@@ -96,7 +96,7 @@ def test_a_listed_abort_that_no_marker_ends() -> None:
 
 
 def test_open_transactions_are_notes() -> None:
-    found = list(limited(findings_about(OpenTransactions("x.log", [(5, 7), (6, 8)]))))
+    found = list(limited(findings_about(OpenTransactions("x.log", [OpenTransaction(5, 7), OpenTransaction(6, 8)]))))
     assert [(f.rule, f.file, f.severity, f.found) for f in found] == [
         ("KX403", "x.log", NOTE, {"producer_id": producer, "first_offset": first})
         for first, producer in ((5, 7), (6, 8))
