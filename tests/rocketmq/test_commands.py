@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -275,3 +276,12 @@ def test_unreadable_files_are_status_3_and_the_rest_is_checked(tmp_path: Path) -
     ran = kidx("rocketmq", "verify", store, "--format", "jsonl")
     assert ran.status in (1, 3)
     assert ran.rows[-1]["batches"] > 0
+
+
+@pytest.mark.parametrize("fixtures", SETS, ids=lambda p: p.name)
+def test_stat_of_a_store_without_its_commit_log_is_status_3(fixtures: Path, tmp_path: Path) -> None:
+    store = lay_out(fixtures / "plain", tmp_path)
+    assert kidx("rocketmq", "stat", store).status == 0
+    shutil.rmtree(store / "commitlog")
+    ran = kidx("rocketmq", "stat", store)
+    assert ran.status == 3 and b"the commit log is missing" in ran.err and ran.out

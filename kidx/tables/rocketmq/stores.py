@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kidx.exit_status import CLEAN, FINDINGS
+from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE
 from kidx.rocketmq.figures import Figures, figures
 from kidx.rocketmq.replicas import Difference, compare, queue_differences
 from kidx.rocketmq.store import Store
@@ -10,11 +10,18 @@ from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Notes, T
 
 
 def store_table(store: Store) -> Table:
-    """kidx.rocketmq_stat.v1: one row each for the commit log, every queue, ext files, index files, the checkpoint."""
+    """kidx.rocketmq_stat.v1: one row each for the commit log, every queue, ext files, index files, the checkpoint.
+
+    The table's status is UNREADABLE if the commit log is missing though queues or index files lead into it.
+    """
     kinds = {"what": TEXT, "name": TEXT, "note": TEXT, "first_timestamp": TIMESTAMP, "last_timestamp": TIMESTAMP}
     columns = [Column(name, kinds.get(name, INT)) for name in Figures._fields]
     summary = {"broker_version": str(store.version), "unclean": store.unclean}
-    return Table("kidx.rocketmq_stat.v1", columns, figures(store), summary)
+    notes, layout = Notes(), store.layout
+    if not layout.commit_log and (layout.queues or layout.batch_queues or layout.index):
+        missing = "the commit log is missing, and queues or index files lead into it; see kidx rocketmq verify"
+        notes.add(f"{layout.root}: {missing}", UNREADABLE)
+    return Table("kidx.rocketmq_stat.v1", columns, figures(store), summary, notes=notes)
 
 
 def difference_table(master: Store, slave: Store, memory_bytes: int | None) -> Table:
