@@ -89,6 +89,7 @@ ACTS: dict[str, tuple[Act, set[tuple[str, str, str]]]] = {
         lambda d: edit(d / "meta.properties", "cluster.id", "Some(abc)"), {("KX527", WARNING, "meta.properties")}
     ),
     "another node": (lambda d: edit(d / "meta.properties", "node.id", "7"), {("KX523", ERROR, "meta.properties")}),
+    "no meta.properties": (lambda d: (d / "meta.properties").unlink(), {("KX528", WARNING, "meta.properties")}),
     "no node": (lambda d: edit(d / "meta.properties", "node.id", None), {("KX528", ERROR, "meta.properties")}),
     "version 9": (lambda d: edit(d / "meta.properties", "version", "9"), {("KX528", ERROR, "meta.properties")}),
     "version 0": (lambda d: edit(d / "meta.properties", "version", "0"), {("KX528", ERROR, "meta.properties")}),

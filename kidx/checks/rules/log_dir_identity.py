@@ -136,16 +136,19 @@ def _wrong_properties(judged: JudgedLogDir) -> Iterator[Finding]:
 
 @check(JudgedLogDirs, META_PROPERTIES_WRONG)
 def meta_properties_missing(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
-    """Log dirs without meta.properties next to one that has it: a warning, for a copy may have left it out."""
+    """Log dirs without meta.properties that have a broker's checkpoints, or lie next to one with the file: a warning,
+    because a copy may have left it out.
+    """
     groups: dict[str, list[JudgedLogDir]] = {}
     for judged in log_dirs.all:
         groups.setdefault(judged.above, []).append(judged)
     for group in groups.values():
-        if any(judged.has_meta_properties for judged in group):
-            for judged in group:
-                if not judged.has_meta_properties:
-                    said = "there is no meta.properties here, and the log dir next to it has one"
-                    yield META_PROPERTIES_WRONG.finding(judged.meta_properties, said, severity=WARNING)
+        next_to_one = any(judged.has_meta_properties for judged in group)
+        for judged in group:
+            if not judged.has_meta_properties and (next_to_one or judged.log_dir.looks_like_one):
+                why = "the log dir next to it has one" if next_to_one else "the broker's checkpoints are here"
+                said = f"there is no meta.properties here, and {why}"
+                yield META_PROPERTIES_WRONG.finding(judged.meta_properties, said, severity=WARNING)
 
 
 @check(JudgedLogDir, NODE_ID_DIFFERS)
