@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, Evidence, absolute, exists, file_size, is_uri, list_directory, open_evidence
-from kidx.logdir.names import LOG, FileName, parse_file_name, parse_partition_name
+from kidx.logdir.names import (
+    LOG,
+    METADATA_SNAPSHOT,
+    PRODUCER_SNAPSHOT,
+    FileName,
+    parse_file_name,
+    parse_partition_name,
+)
 
 
 class DataFile:
@@ -186,7 +193,8 @@ def partitions_below(path: str) -> Iterator[Partition]:
 def holds_evidence(directory: str) -> bool:
     """Whether a directory, links resolved, has data files, or is a partition of a log dir. Raises CannotRead.
 
-    `.lock` alone does not count, because other programs use that name, too.
+    `.lock` alone does not count, nor does a log or snapshot without a base offset in its name (app.log): other programs
+    use such names, too.
     """
     directory = os.path.realpath(directory)
     kinds = _kinds_in(directory) - {"lock"}
@@ -197,4 +205,9 @@ def holds_evidence(directory: str) -> bool:
 
 def _kinds_in(directory: str) -> set[str]:
     names = (parse_file_name(entry.name) for entry in list_directory(directory)) if exists(directory) else ()
-    return {name.kind for name in names if name is not None}
+    return {
+        name.kind
+        for name in names
+        if name is not None
+        and (name.base_offset is not None or name.kind not in (LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT))
+    }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kidx.errors import CannotRead
-from kidx.logdir.tree import Listing, Partition, expand, partitions_below, walk_tree
+from kidx.logdir.tree import Listing, Partition, expand, holds_evidence, partitions_below, walk_tree
 from tests.support import FIXTURES
 
 UUIDS = ("AbCdEfGhIjKlMnOpQrSt-_", "BbCdEfGhIjKlMnOpQrSt-_")
@@ -138,3 +138,10 @@ def test_a_real_log_dir(monkeypatch: pytest.MonkeyPatch) -> None:
     partitions = [Partition(directory) for directory in walked[1:]]
     assert all(p.name and p.segments and p.stopped_cleanly() for p in partitions)
     assert all(s.file("log") for p in partitions for s in p.segments)
+
+
+def test_a_log_of_another_program_is_no_evidence(tmp_path: Path) -> None:
+    (tmp_path / "app.log").touch()
+    assert not holds_evidence(str(tmp_path))
+    (tmp_path / f"{0:020}.log").touch()
+    assert holds_evidence(str(tmp_path))
