@@ -32,7 +32,7 @@ def state_of(status: os.stat_result, size: int, sha256: str, mode: int | None = 
     )
 
 
-def state_for_new_file(directory_fd: int, directory: str, like: str | None) -> State:
+def state_for_new_file(directory_fd: int, like: str | None) -> State:
     """Owner and mode of a file that is not there yet: its segment's log's, else the directory's owner and the umask."""
     if like is not None:
         try:

@@ -82,7 +82,7 @@ def carry_out(
             if now is not None and entry.backup is not None:
                 bench.keep(entry.backup, now)
             if change.after is not None:
-                made_like = old or state_for_new_file(place, directory, None if restore else like)
+                made_like = old or state_for_new_file(place, None if restore else like)
                 if restore:
                     made_like = made_like._replace(mode=restore.mode)
                 attributes = () if now is None else access_lists(now)
@@ -114,7 +114,7 @@ def create_apart(path: str, content: Evidence, *, like: str | None = None) -> No
                 return
             if existing is not None:
                 raise Refused(f"{path}: there is another file already; name a directory that has none")
-            state = state_for_new_file(place, directory, None)
+            state = state_for_new_file(place, None)
             beside = f".{name}.new"
             with suppress(FileNotFoundError):
                 os.unlink(beside, dir_fd=place)

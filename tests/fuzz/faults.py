@@ -147,9 +147,9 @@ class Bench:
         return self._mixed(before, after, fault.command)
 
     def _mixed(self, before: dict[str, bytes], after: dict[str, bytes], command: str) -> str | None:
-        new, anew = self._written(command), self._written("rebuild all") if command == "rebuild" else {}
-        for name in before.keys() | after.keys():  # an index that could not be checked is made anew, too
-            if after.get(name) not in (before.get(name), new.get(name), anew.get(name)):
+        new = self._written(command)
+        for name in before.keys() | after.keys():
+            if after.get(name) not in (before.get(name), new.get(name)):
                 return f"{name} is neither as before nor as it is to be"
         return None
 
@@ -160,9 +160,8 @@ class Bench:
             kept = self.home / "kept"
             shutil.rmtree(kept, ignore_errors=True)
             (self.home / "plain-0").rename(kept)
-            partition = self.partition(command.removesuffix(" all"))
-            words = [word.format(p=partition) for word in WRITING[command.removesuffix(" all")]]
-            words += ["--all"] if command.endswith(" all") else []
+            partition = self.partition(command)
+            words = [word.format(p=partition) for word in WRITING[command]]
             subprocess.run([*_KIDX, *words], check=True, capture_output=True)
             known[command] = _files(self.home / "plain-0")
             self._known = known
