@@ -9,6 +9,7 @@ import click
 from kidx.cli import options
 from kidx.cli.choices import OneOf
 from kidx.cli.decoders import DECODERS, topic_family
+from kidx.cli.values import PATH
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -29,7 +30,7 @@ def known_kinds() -> list[str]:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("partition", type=click.Path(readable=False))
+@click.argument("partition", type=PATH)
 @click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
 @click.option(
