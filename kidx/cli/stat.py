@@ -53,9 +53,7 @@ def known_groups() -> tuple[str, ...]:
 @click.option("--reverse", is_flag=True, help="With --sort: the largest first.")
 @options.format_option()
 @options.iso_option
-def command(
-    paths: tuple[str, ...], from_file: str | None, by: str | None, form: str, iso: bool, **asked: Any
-) -> int:
+def command(paths: tuple[str, ...], from_file: str | None, by: str | None, form: str, iso: bool, **asked: Any) -> int:
     """Measure indexes: entries, capacity, zero tail, ranges, density, pages, the warm section.
 
     PATH is an index, a directory (every index below it), a pattern, or `-` (with --kind). Only both ends of each file

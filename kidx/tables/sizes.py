@@ -1,4 +1,4 @@
-"""What takes the disk: bytes of logs, indexes and other files as rows, by topic, partition, segment, state or broker."""
+"""What takes the disk: bytes of logs, indexes and other files by topic, partition, segment, state or broker."""
 
 from __future__ import annotations
 
