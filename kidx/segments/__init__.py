@@ -9,5 +9,6 @@
     parts(evidence, index_positions, n)  byte ranges on batch boundaries, to be scanned by several processes
 
 `scan` gives the same result with a good index, a damaged one and none; an index only makes it faster. Names are
-imported from their files (.walk, .records, .scan, .column_reader, .record_blocks, .resume), so that a look-up imports no numpy.
+imported from their files (.walk, .records, .scan, .column_reader, .record_blocks, .resume), so that a look-up imports
+no numpy.
 """
