@@ -26,7 +26,6 @@ from kidx.tables.arrow_records import binary_array
 from kidx.tables.index_entries import IndexEntries
 
 if TYPE_CHECKING:
-
     from kidx.segments.windows import Window
 
     Columns = Mapping[str, Any]
