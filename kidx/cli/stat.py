@@ -76,6 +76,6 @@ def _print_sizes(paths: tuple[str, ...], from_file: str | None, by: str, form: s
     from kidx.report.screens import sizes
     from kidx.tables.sizes import size_table
 
-    for name in options.given(asked, asked):
+    for name in (name for name, value in asked.items() if value not in (None, False)):
         raise UsageError(f"--by cannot be combined with --{name.replace('_', '-')}, which is about indexes")
-    return print_table(size_table(options.paths_from(paths, from_file), by), form, sizes.show)
+    return print_table(size_table(paths_from(paths, from_file), by), form, sizes.show)

@@ -32,7 +32,7 @@ def known_kinds() -> list[str]:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
-@options.from_file_option
+@from_file_option
 @click.option("--group", help="Only facts of this consumer group or share group.")
 @click.option("--transactional-id", metavar="ID", help="Only facts of this transactional id.")
 @click.option("--topic", help="Only facts about this topic.")
@@ -73,7 +73,7 @@ def command(
     if at and diff:
         raise UsageError("--at and --diff cannot be combined; run kidx state twice")
     question = Question(**asked)
-    log_dirs = LogDirs(options.paths_from(paths, from_file))
+    log_dirs = LogDirs(paths_from(paths, from_file))
     partitions = log_dirs.partitions_for(question, decoder)
     known = sorted({kind for _, family in partitions for kind in kinds_of(family)})
     unknown = sorted({*kinds} - {*known})
