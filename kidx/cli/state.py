@@ -9,6 +9,7 @@ import click
 from kidx.cli import options
 from kidx.cli.choices import OneOf
 from kidx.cli.decoders import DECODERS, topic_family
+from kidx.cli.paths import from_file_option, paths_from
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
