@@ -6,9 +6,10 @@ import sys
 
 import click
 
-from kidx.cli.checking import Checking, Reporting, checking_options, reporting_options
+from kidx.cli.checking import Checking, checking_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.reporting import Reporting, reporting_options
 from kidx.cli.values import PATH, SparkSetting
 from kidx.errors import UsageError
 from kidx.report.printing import status_of

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import Checking, Reporting, checking_options, reporting_options
+from kidx.cli.checking import Checking, checking_options
+from kidx.cli.known_findings import KnownFindings, known_findings_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.reporting import Reporting, reporting_options
 from kidx.cli.values import JOBS, PATH
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
@@ -24,6 +26,8 @@ Examples:
   kidx verify orders-3/00000000000004117222.index
   kidx verify --ignore KX110 --format junit data > kidx.xml
   kidx verify --select KX1,torn-entry --fail-level error '/backup/*/orders-*'
+  kidx verify --write-baseline known.json data
+  kidx verify --baseline known.json data
   kidx explain KX105
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
@@ -32,6 +36,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @from_file_option
 @format_option("junit", "sarif", "github")
 @reporting_options("kafka", "KX1")
+@known_findings_options
 @checking_options
 @click.option(
     "--kind",
@@ -47,6 +52,7 @@ def command(
     from_file: str | None,
     form: str,
     reporting: Reporting,
+    known: KnownFindings,
     checking: Checking,
     kind: str | None,
     jobs: int | None,
@@ -63,6 +69,7 @@ def command(
     from kidx.checks.engine.targets import targets_of
     from kidx.report.screens.progress import ProgressBar
 
+    reporting, settings = known.configured(reporting)
     rules = reporting.codes(RULES)
     expanded = paths_from(paths, from_file)
     if suggest and form not in _SUGGESTING:
@@ -75,7 +82,7 @@ def command(
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
     options = checking.options(rules, kind, jobs or usual_jobs())
     with ProgressBar("checked") as progress:
-        checked = check_all(targets_of(expanded), options, progress)
+        checked = known.kept(check_all(targets_of(expanded), options, progress), settings, RULES)
     status = reporting.show(form, checked, RULES, expanded)
     if suggest:
         from kidx.report.findings.suggestions import render_suggestions

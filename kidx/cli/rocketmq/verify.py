@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import Reporting, reporting_options
 from kidx.cli.options import format_option
+from kidx.cli.reporting import Reporting, reporting_options
 from kidx.cli.rocketmq.options import config_options
 from kidx.cli.values import JOBS, PATH
 
