@@ -386,3 +386,14 @@ def test_an_index_may_lead_to_byte_1(tmp_path: Path) -> None:
     with opened(tmp_path) as reader:
         assert reader.translate_offset(0).batch is None
         assert "no whole batch at byte 1, where the offset index leads: " in reader.troubles[0]
+
+
+def test_the_first_time_entry_spares_the_walk_before_it(plain: Path) -> None:
+    with opened(plain) as reader:
+        assert reader.times and reader.offsets
+        timestamp, offset = reader.times.entry(0)
+        slot = reader.offsets.bounds(offset).lower
+        position = reader.offsets.entry(slot)[1]
+        found = reader.find_by_timestamp(timestamp, 0)
+    batch_found = next(b for b in batches(plain) if b.last_offset >= (found.offset or 0))
+    assert position > 0 and found.bytes_walked == batch_found.next_position - position

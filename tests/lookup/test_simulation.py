@@ -229,3 +229,9 @@ def test_events_cost_what_they_do_one_by_one(
     expected = one_by_one(workload, page_cache("lru", capacity), warm_bytes, 64, away)
     assert list(zip(*(column.tolist() for column in simulated), strict=True)) == expected
     assert len(expected) >= 8
+
+
+def test_a_reader_at_the_end_fetches_no_page_past_it() -> None:
+    workload = Workload(2, 100, 5.0, 0.0, 1, 8, (Reader("at the end", 1, 10.0, 0, 16),))
+    costs = simulate(workload, page_cache("lru", 1000), None)
+    assert len(costs.seconds) == 100 and costs.log_faults.sum() == 0
