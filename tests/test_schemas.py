@@ -50,6 +50,7 @@ COMMANDS = [
     "lookup txn-0 --offset 120",
     "lookup txn-0 --timestamp 0",
     f"verify {TXN}.index damaged/{TXN[-20:]}.index",
+    "verify damaged --statistics",
     "diff txn-0 damaged",
     "startup .",
     "explain KX101",
