@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from kidx.cli import options, search_options
 from kidx.cli.output import print_table
 from kidx.cli.values import OneOf
+from kidx.evidence import is_directory
 
 _EXAMPLES = """
 \b
@@ -50,6 +50,6 @@ def command(paths: tuple[str, ...], from_file: str | None, form: str, iso: bool,
     from kidx.tables.stat import stat_table
 
     given = options.paths_from(paths, from_file)
-    single = len(given) == 1 and not os.path.isdir(given[0])
+    single = len(given) == 1 and not is_directory(given[0])
     screen = partial(show, single=single, sorted_by=asked["sort"], iso=iso)
     return print_table(stat_table(given, **asked), form, screen, iso=iso)

@@ -4,7 +4,7 @@
 `page_cache` reads without changing what the system has cached. Callers import from here.
 """
 
-from kidx.evidence.file import SMALL_FILE_BYTES, Evidence, from_bytes
+from kidx.evidence.file import SMALL_FILE_BYTES, Evidence, from_bytes, system_failures
 from kidx.evidence.listing import (
     STDIN_NAMES,
     Entry,
@@ -37,4 +37,5 @@ __all__ = [
     "open_evidence",
     "open_inside",
     "read_file",
+    "system_failures",
 ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from kidx.errors import CannotRead, ChangedWhileRead, TooLarge
@@ -31,6 +33,24 @@ _REASONS = {
     errno.EIO: "the device failed to read it (input/output error)",
     errno.ESTALE: "the file server no longer has it (stale handle); try again",
 }
+# Answers about a path, and not failures to give one.
+_ANSWERS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.EACCES, errno.EPERM)
+_failures: ContextVar[list[str] | None] = ContextVar("system failures", default=None)
+
+
+@contextmanager
+def system_failures() -> Iterator[list[str]]:
+    """The sentences of all CannotRead that come meanwhile from failures of the system (EIO, ESTALE, ENOMEM, ...).
+
+    Also of those that a caller handles because it can do without the file: what it concludes then is incomplete, so
+    the run has to report them. A forked process has a list of its own.
+    """
+    found: list[str] = []
+    token = _failures.set(found)
+    try:
+        yield found
+    finally:
+        _failures.reset(token)
 
 
 class Evidence:
@@ -188,4 +208,8 @@ def cannot_read(path: str, e: OSError | ValueError) -> CannotRead:
     """The error that says why the system does not give a file."""
     if isinstance(e, ValueError):  # "embedded null byte", or a character that no file name holds here
         return CannotRead(f"{path}: no file can have such a name")
-    return CannotRead(f"{path}: {_REASONS.get(e.errno or 0, (e.strerror or str(e)).lower())}")
+    error = CannotRead(f"{path}: {_REASONS.get(e.errno or 0, (e.strerror or str(e)).lower())}")
+    noted = _failures.get()
+    if noted is not None and e.errno not in _ANSWERS:
+        noted.append(str(error))
+    return error

@@ -39,10 +39,11 @@ _RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved: the ids with so small a n
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file or directory: its path and one phrase."""
+    """What is wrong with a file or directory: its path and one phrase. `unread`: it could not be read."""
 
     path: str
     why: str
+    unread: bool = False
 
 
 class LogDirEntry(NamedTuple):
@@ -260,7 +261,7 @@ def _read(path: str, limit_bytes: int) -> tuple[bytes | None, tuple[Problem, ...
     try:
         return read_file(path, limit_bytes), ()
     except KidxError as e:
-        return None, (Problem(path, str(e).removeprefix(f"{path}: ")),)
+        return None, (Problem(path, str(e).removeprefix(f"{path}: "), unread=True),)
 
 
 def _integer(said: dict[str, str], key: str, path: str) -> tuple[int | None, list[Problem]]:

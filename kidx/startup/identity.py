@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import is_directory, read_file
+from kidx.evidence import exists, is_directory, read_file
 from kidx.formats.checkpoints import parse_properties
 from kidx.logdir import LogDir
 from kidx.logdir.cluster import ClusterMetadata
@@ -127,7 +127,7 @@ def is_log_dir(path: str) -> bool:
     """Whether it is a directory: a file in its place goes offline. Raises CannotRead where there is nothing."""
     if is_directory(path):
         return True
-    if not os.path.lexists(path):
+    if not exists(path):
         raise CannotRead(f"{path}: no such file or directory")
     return False
 

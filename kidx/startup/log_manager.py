@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import list_directory, read_file
+from kidx.evidence import exists, file_size, list_directory, read_file, system_failures
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES
 from kidx.logdir import Cluster, LogDir
 from kidx.logdir.cluster import Assignment, ClusterMetadata
@@ -67,7 +67,9 @@ def predict(log_dirs: Sequence[str], version: str) -> Prediction:
 
     Raises UsageError for a version that is none, CannotRead for a log dir that cannot be listed.
     """
-    return _Start(log_dirs, nearest_version(version)).run()
+    with system_failures() as failures:
+        prediction = _Start(log_dirs, nearest_version(version)).run()
+    return prediction._replace(unread=tuple(dict.fromkeys((*prediction.unread, *failures))))
 
 
 class _Start:
@@ -431,10 +433,7 @@ class _Start:
 def _emptied_logs(replica: _Replica) -> Iterable[Action]:
     """The first segment's file is there again, and empty."""
     path = os.path.join(replica.directory, replica.name, f"{0:020d}.log")
-    try:
-        size = os.stat(path).st_size
-    except OSError:
-        return
+    size = file_size(path) if exists(path) else 0
     if size:
         why = f"an empty log takes its place: {size:,} to 0 bytes"
         yield Action(TRUNCATE, BEHAVIOURS["remade-empty"], why, replica.directory, replica.name, 0, path, size, 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kidx.errors import KidxError
+from kidx.errors import WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.producer_snapshot import PRODUCER_ENTRY, VERSION, parse_snapshot
 from kidx.startup.behaviours import BEHAVIOURS, Behaviour
@@ -76,7 +76,7 @@ def _readable(path: str | None) -> bool:
     try:
         data = read_file(path, _LARGEST_BYTES)
         snapshot = parse_snapshot(data)
-    except KidxError:
+    except WrongFormat:
         return False
     whole = snapshot.entry_count * PRODUCER_ENTRY.size <= len(data)
     return snapshot.version == VERSION and snapshot.crc_ok and whole and not snapshot.extra_bytes
