@@ -104,6 +104,7 @@ class Bench:
 
     def __init__(self, home: Path) -> None:
         self.evidence, self._templates, self._printed = home / "evidence", home / "templates", home / "printed"
+        self._laid_out: str | None = None  # the kind of evidence that is there, unchanged
         self._undisturbed: dict[str, tuple[int, bytes, dict[str, bytes]]] = {}
         for module in pkgutil.walk_packages(kidx.__path__, "kidx."):
             if "pipeline" not in module.name and "__main__" not in module.name:
@@ -115,17 +116,21 @@ class Bench:
         return [word.format(**places) for word in (READING | WRITING)[command]]
 
     def lay_out(self, command: str) -> None:
-        """Fresh evidence: damaged for commands that repair, changed once by kidx for undo."""
+        """Unchanged evidence: damaged for commands that repair, changed once by kidx for undo."""
         kind = "damaged" if "damaged" in command else command if command in ("rebuild", "trim", "undo") else "plain"
+        kind = "store" if command.startswith("rocketmq") else kind
+        if self._laid_out == kind:
+            return
         shutil.rmtree(self.evidence, ignore_errors=True)
         template = self._templates / kind
+        if kind == "store" and not template.exists():
+            shutil.copytree(STORE, template / "store")
         if not template.exists():
             for partition in PARTITIONS:
                 shutil.copytree(LOG_DIR / partition, self.evidence / "logs" / partition)
             for file in LOG_DIR.iterdir():
                 if file.is_file():
                     shutil.copy2(file, self.evidence / "logs")
-            shutil.copytree(STORE, self.evidence / "store")
             if kind == "damaged":
                 (self.evidence / "logs" / "plain-0" / "partition.metadata").unlink()
                 (self.evidence / "logs" / "plain-0" / "00000000000000000190.index").unlink()
@@ -138,6 +143,7 @@ class Bench:
             self._templates.mkdir(exist_ok=True)
             self.evidence.rename(template)
         shutil.copytree(template, self.evidence)
+        self._laid_out = kind if command in READING else None
 
     def calls(self, command: str) -> list[tuple[str, int]]:
         """Name and number of each call on the evidence, or for processes. Raises OSError where strace cannot trace."""
@@ -182,6 +188,7 @@ class Bench:
         after = _files(self.evidence)
         if fault.command not in WRITING:
             if after != before:
+                self._laid_out = None
                 return "the evidence was changed"
             return _misjudged(status, printed, usual_status, usual, forbidden=fault.what == "EACCES")
         for name in before.keys() | after.keys():
