@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from kidx.errors import CannotRead, ChangedWhileRead, TooLarge
+from kidx.evidence.limits import small_file_limit
 
 if TYPE_CHECKING:
     from kidx.evidence.page_cache import NeutralReader
 
-SMALL_FILE_BYTES = 16 << 20  # checkpoints, snapshots, properties, journals: Kafka's own have some kilobytes
 _CHUNK_BYTES = 1 << 20
 _FIRST_ZEROS_BYTES = 4096  # most files end in data, so the first look at a file's end is short
 _ZEROS = bytes(_CHUNK_BYTES)
@@ -132,8 +132,9 @@ class Evidence:
             raise cannot_read(self.path, e) from None
         return done
 
-    def read_all(self, limit_bytes: int = SMALL_FILE_BYTES) -> bytes:
-        """The whole file as it was when opened. Raises TooLarge above `limit_bytes`."""
+    def read_all(self, limit_bytes: int | None = None) -> bytes:
+        """The whole file as it was when opened. Raises TooLarge above the limit, by default small_file_limit's."""
+        limit_bytes = small_file_limit(self.path) if limit_bytes is None else limit_bytes
         if self.size > limit_bytes:
             raise TooLarge(
                 f"{self.path}: {self.size:,} bytes; kidx reads at most {limit_bytes:,} of a file of this kind"

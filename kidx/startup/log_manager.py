@@ -43,8 +43,6 @@ from kidx.startup.outcome import (
 )
 from kidx.startup.versions import BrokerVersion, nearest_version
 
-_CHECKPOINT_BYTES = 64 << 20
-_SMALL_BYTES = 16 << 20
 _BOOTSTRAP = "bootstrap.checkpoint"
 _ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNIQUE = "<uuid>"
@@ -267,7 +265,7 @@ class _Start:
 
     def _topic_id(self, path: str) -> str | None:
         """PartitionMetadataFile.read: a version of at least 0, and the id."""
-        lines = [*read_file(path, _SMALL_BYTES).decode("utf-8", "replace").splitlines(), None, None]
+        lines = [*read_file(path).decode("utf-8", "replace").splitlines(), None, None]
         for at, line in enumerate(lines[:2]):
             if line is None:
                 said = f"java.lang.NullPointerException: {path} has {at} lines"
@@ -303,7 +301,7 @@ class _Start:
         return {(topic, int(partition)): int(offset) for topic, partition, offset in content.rows}
 
     def _read_checkpoint(self, path: str, numbers_from: int) -> CheckpointContent:
-        data = read_file(path, _CHECKPOINT_BYTES)
+        data = read_file(path)
         return read_checkpoint(data, path, numbers_from, malformed_is_io_error=self.version.malformed_is_io_error)
 
     def _read_later_checkpoints(self) -> None:

@@ -12,8 +12,6 @@ from kidx.evidence import read_file
 from kidx.formats.producer_snapshot import PRODUCER_ENTRY, VERSION, parse_snapshot
 from kidx.startup.behaviours import BEHAVIOURS, Behaviour
 
-_LARGEST_BYTES = 256 << 20
-
 # offset -> path, None for one that this start has written
 Snapshots = dict[int, str | None]
 Deleted = Callable[[int, Behaviour], None]
@@ -74,7 +72,7 @@ def _readable(path: str | None) -> bool:
     if path is None:
         return True
     try:
-        data = read_file(path, _LARGEST_BYTES)
+        data = read_file(path)
         snapshot = parse_snapshot(data)
     except WrongFormat:
         return False
