@@ -13,6 +13,7 @@ from kidx.cli.values import OFFSET, Bytes
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LIST_BYTES = 16 << 20  # of --from-file
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
 ENVIRONMENT = {  # the man page lists these
     "NO_COLOR": "If set and not empty, output is not coloured, except with `--color always`.",
@@ -139,5 +140,5 @@ def lines_of(path: str) -> Iterator[str]:
     """The lines of a file of arguments (`-`: standard input), without line ends. File names may hold any bytes."""
     from kidx.evidence import read_file
 
-    for line in read_file(path).split(b"\n"):
+    for line in read_file(path, _LIST_BYTES).split(b"\n"):
         yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
