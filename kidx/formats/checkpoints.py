@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from kidx.errors import WrongFormat
 
-
 _MOST_PROBLEMS = 1000  # a file with more of them is no checkpoint: the rest of it is not read
 
 
