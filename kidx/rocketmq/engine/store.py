@@ -83,7 +83,7 @@ class _StoreCheck:
         self._log_bytes = config.commit_log_bytes or common_size(f.size for f in layout.commit_log) or 0
         of_that_size = [f for f in self._log_files if f.size == self._log_bytes]
         self._log = CommitLog(opened, of_that_size, self._log_bytes or 1)
-        self._start = self._log_files[0].base or 0 if self._log_files else 0
+        self._start = next((file.base or 0 for file in _usable(layout.commit_log)), 0)
 
     def run(self) -> Iterator[Finding]:
         layout, scan = self._layout, LogScan(self._config.delay_levels_ms)
