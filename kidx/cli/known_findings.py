@@ -60,11 +60,21 @@ class KnownFindings(NamedTuple):
 known_findings_options = as_argument(
     "known",
     KnownFindings,
-    click.option("--baseline", type=click.Path(), metavar="FILE", help="Report only what this baseline does not have."),
-    click.option("--write-baseline", type=click.Path(), metavar="FILE", help="Write the findings down as a baseline."),
+    click.option(
+        "--baseline",
+        type=click.Path(readable=False),
+        metavar="FILE",
+        help="Report only what this baseline does not have.",
+    ),
+    click.option(
+        "--write-baseline",
+        type=click.Path(readable=False),
+        metavar="FILE",
+        help="Write the findings down as a baseline.",
+    ),
     click.option(
         "--config",
-        type=click.Path(),
+        type=click.Path(readable=False),
         metavar="FILE",
         help="A kidx.toml: select, ignore, fail-level, per-path-ignores.  [default: the one in this directory]",
     ),

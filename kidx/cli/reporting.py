@@ -69,5 +69,11 @@ def reporting_options(system: str, prefix: str) -> Callable[[Any], Callable[...,
         click.option(
             "--statistics", is_flag=True, help="Show how many findings each rule has instead of the findings."
         ),
-        click.option("--output-file", type=click.Path(), metavar="FILE", help="Write the report to this file."),
+        click.option(
+            "-o",
+            "--output-file",
+            type=click.Path(readable=False),
+            metavar="FILE",
+            help="Write the report to this file.",
+        ),
     )
