@@ -11,6 +11,7 @@ import click
 from kidx.cli import options, search_options
 from kidx.cli.choices import OneOf
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -39,7 +40,7 @@ def known_groups() -> tuple[str, ...]:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @search_options.index_kind_option
 @options.base_offset_option

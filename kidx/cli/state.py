@@ -10,6 +10,7 @@ from kidx.cli import options
 from kidx.cli.choices import OneOf
 from kidx.cli.decoders import DECODERS, topic_family
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -32,7 +33,7 @@ def known_kinds() -> list[str]:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @click.option("--group", help="Only facts of this consumer group or share group.")
 @click.option("--transactional-id", metavar="ID", help="Only facts of this transactional id.")
