@@ -8,12 +8,7 @@ from typing import Any
 import click
 
 from kidx.cli import options
-<<<<<<< HEAD
-from kidx.cli.values import Bytes, Number
-=======
 from kidx.cli.values import PATH, Bytes, Number
-from kidx.errors import UsageError
->>>>>>> main
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -26,13 +21,8 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-<<<<<<< HEAD
-@click.argument("partition", type=click.Path(readable=False))
-@click.option("--plan", is_flag=True, expose_value=False, help="The default, and all that kidx does: it never cleans.")
-=======
 @click.argument("partition", type=PATH)
-@click.option("--plan", is_flag=True, help="Show what a cleaning would keep and drop. kidx never cleans.")
->>>>>>> main
+@click.option("--plan", is_flag=True, expose_value=False, help="The default, and all that kidx does: it never cleans.")
 @click.option("--records", is_flag=True, help="One row per record instead of one per segment.")
 @click.option(
     "--dedupe-buffer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.lazy_group import LazyGroup
+from kidx.cli.commands import LazyGroup
 from kidx.cli.options import examples
 
 

@@ -11,11 +11,6 @@ from click.core import ParameterSource
 
 from kidx.cli import lookup_options, options, search_options, values
 from kidx.cli.commands import TakesNegativeNumbers
-<<<<<<< HEAD
-from kidx.formats.broker_versions import WARM_SEARCH
-=======
-from kidx.errors import UsageError
->>>>>>> main
 from kidx.report.printing import print_table
 
 if TYPE_CHECKING:
