@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from kidx.lookup.partition import SPECIAL, word_of
 from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.quantities import counted, iso_time
@@ -155,8 +154,11 @@ def _find_lines(row: Row, iso: bool) -> Iterator[str]:
 
 def _wanted(timestamp: int, iso: bool) -> str:
     """What was looked for: a time, or what one of a broker's special timestamps asks for."""
-    if timestamp in SPECIAL.values():
-        return word_of(timestamp)
+    if timestamp < 0:
+        from kidx.lookup.partition import SPECIAL, word_of
+
+        if timestamp in SPECIAL.values():
+            return word_of(timestamp)
     return f"time {_moment(timestamp, iso)}"
 
 
