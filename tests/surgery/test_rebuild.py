@@ -305,7 +305,7 @@ def test_without_its_producer_snapshot_the_segments_before_are_read(tmp_path: Pa
     base = found[-1].target.segment.base_offset
     sound = [] if damage == "all gone" else [int(f.stem) for f in snapshots if f != last and int(f.stem) <= base]
     read = len([b for b in bases if max(sound, default=0) <= b < base])
-    assert f"open transactions were found by reading {read} earlier segment{'s' * (read > 1)}" in found[-1].said
+    assert f"open transactions were found by reading {read} earlier segment{'s' * (read > 1)}" in found[-1].notes
 
 
 def test_targets(tmp_path: Path) -> None:
