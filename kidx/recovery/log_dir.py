@@ -23,6 +23,7 @@ from kidx.logdir.log_dir import (
     META_PROPERTIES,
     METADATA_TOPIC,
     RECOVERY_POINTS,
+    RESERVED_DIRECTORY_IDS,
     why_no_id,
 )
 from kidx.logdir.tree import Partition
@@ -112,12 +113,20 @@ class Recovery:
         if asked.node_id is None and len(nodes) > 1:
             names = ", ".join(map(str, nodes))
             self._complain(f"the replicas are of nodes {names}; the result is for node {node_id} (--node-id)")
-        directory_id = own[0].identity.directory_id if own else None
-        if not own and node_id is not None and cluster_ids == [cluster_id] and self.cluster.metadata is not None:
-            registered = self.cluster.metadata.brokers.get(node_id, ())
-            directory_id = registered[0] if len(registered) == 1 else None
-        version = known[0].identity.version if known else 1
-        return Identity(cluster_id, node_id, directory_id, 1 if version is None else version), own[0] if own else None
+        home = own[0] if own else None
+        directory_id = home.identity.directory_id if home is not None else None
+        if cluster_id in cluster_ids and self.cluster.metadata is not None:
+            brokers = self.cluster.metadata.brokers
+            owner = next((node for node, ids in brokers.items() if directory_id in ids), None)
+            if asked.node_id is None and owner is not None:
+                node_id = owner  # what the controllers know counts, not a meta.properties that says otherwise
+            registered = brokers.get(-1 if node_id is None else node_id, ())
+            if directory_id not in registered:
+                directory_id = registered[0] if len(registered) == 1 else directory_id
+        if directory_id is not None and why_no_id(directory_id, RESERVED_DIRECTORY_IDS):
+            directory_id = None
+        version = 0 if known and known[0].identity.version == 0 else 1
+        return Identity(cluster_id, node_id, directory_id, version), home
 
     def _wanted(self, recoverable: Recoverable) -> bool:
         """The metadata log belongs to its node, every other partition to the topic."""
@@ -204,8 +213,7 @@ class Recovery:
         for recoverable in self.sources.partitions:
             for directory in recoverable.directories:
                 for file in directory.files:
-                    with_time = "" if is_uri(file.path) else str(os.lstat(file.path).st_mtime_ns)
-                    digest.update(repr((os.path.abspath(file.path), file.size(), with_time)).encode())
+                    digest.update(repr((os.path.abspath(file.path), *_size_and_time(file.path))).encode())
         return digest.hexdigest()
 
     @staticmethod
@@ -289,10 +297,26 @@ class Recovery:
                 "meta.properties has no directory.id: nothing here tells it; move the partitions into the log dir of a "
                 "broker that knows their topics"
             )
+        for topic in sorted({p.topic for p in self.partitions} - {METADATA_TOPIC}):
+            yield from self._topic_remarks(topic)
         without = sorted({p.topic for p in self.partitions if self.topic_id(p) is None})
         if without and self.identity.version == 1:
             names = ", ".join(without[:10])
             yield f"no topic id is known of {names}: a broker takes its partitions for stray; give --topic-id"
+
+    def _topic_remarks(self, topic: str) -> Iterator[str]:
+        """Where the cluster's metadata, found next to the replicas, does not know a topic as this one."""
+        if self.cluster.metadata is None or topic in self.options.topic_ids or self.options.cluster_id is not None:
+            return
+        known = self.cluster.topic(topic)
+        here = next(p.topic_id for p in self.partitions if p.topic == topic)
+        if known is None:
+            yield f"{topic}: the cluster's metadata has no such topic; a broker takes its partitions for stray"
+        elif here is not None and here != known.topic_id:
+            yield (
+                f"{topic}: its replicas have the topic id {here}, the cluster's metadata {known.topic_id}; a broker "
+                f"takes its partitions for stray; if it is the same topic, give --topic-id {topic}={known.topic_id}"
+            )
 
 
 class _Done(NamedTuple):
@@ -321,6 +345,14 @@ def meta_properties_bytes(identity: Identity) -> bytes:
         "version": identity.version,
     }
     return "".join(f"{key}={value}\n" for key, value in values.items() if value is not None).encode()
+
+
+def _size_and_time(path: str) -> tuple[int, int]:
+    try:
+        with open_evidence(path) as evidence:
+            return evidence.size, evidence.mtime_ns
+    except CannotRead:
+        return -1, -1
 
 
 def _append(journal: str, entry: Mapping[str, Any]) -> None:

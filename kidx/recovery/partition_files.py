@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from kidx.errors import KidxError, Refused, WrongFormat
 from kidx.evidence import Evidence, from_bytes, open_evidence, read_file
+from kidx.formats.checkpoints import parse_quorum_state
 from kidx.formats.producer_snapshot import ProducerState, parse_snapshot
 from kidx.logdir.log_dir import METADATA_TOPIC, PARTITION_METADATA
-from kidx.logdir.names import SEGMENT_SUFFIX
+from kidx.logdir.names import METADATA_SNAPSHOT, SEGMENT_SUFFIX
 from kidx.logdir.tree import Partition
 from kidx.lookup.producers import ProducerStates
 from kidx.recovery.plan import PartitionPlan, Piece, PlannedSegment
@@ -23,7 +24,7 @@ from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
-_OWN_FILES = ("quorum-state",)  # of a controller
+_SNAPSHOT_BYTES = 1 << 30
 
 
 class WrittenPartition(NamedTuple):
@@ -154,8 +155,19 @@ def _producers_before(plan: PartitionPlan, base_offset: int) -> list[ProducerSta
 
 
 def _controller_files(own: Partition) -> Iterator[tuple[str, bytes]]:
-    """A controller's own files: its vote, and the snapshots of the metadata log."""
+    """A controller's own files, those that are sound: its vote, and the snapshots of the metadata log."""
     for file in own.files:
-        name = os.path.basename(file.path)
-        if name in _OWN_FILES or (file.kind == "metadata_snapshot" and not file.name.state):
-            yield name, read_file(file.path, 1 << 30)
+        try:
+            if file.kind == "quorum_state":
+                parse_quorum_state(data := read_file(file.path))
+            elif file.kind == METADATA_SNAPSHOT and not file.name.state:
+                with file.open() as snapshot:
+                    windows = scan(snapshot)
+                    if any(window.bad_crc for window in windows) or windows.position != snapshot.size:
+                        continue
+                    data = snapshot.read_all(_SNAPSHOT_BYTES)
+            else:
+                continue
+        except KidxError:
+            continue
+        yield os.path.basename(file.path), data

@@ -276,8 +276,7 @@ def _runs(window: Window) -> Iterator[tuple[int, int, bool]]:
 
 def _claimed_end(head: bytes) -> int | None:
     """The offset after the last one that a damaged batch's header names, None where it cannot be read."""
-    fault = fault_at(head, 0, _MOST_DELTA)
-    if fault is not None or len(head) < HEADER_BYTES:
+    if len(head) < HEADER_BYTES or fault_at(head, 0, _MOST_DELTA) is not None:
         return None
     batch = parse_batch(head, 0, 0)
     plausible = batch.magic == 2 and batch.base_offset >= 0 and batch.record_count <= batch.last_offset_delta + 1
