@@ -170,15 +170,16 @@ class Recovery:
         if is_uri(output):
             raise UsageError(f"{output}: the result is written to a local directory")
         journal = os.path.join(output, JOURNAL)
-        resumed = os.path.isfile(journal)
+        lines = _journal_lines(journal) if os.path.isfile(journal) else []
+        resumed = bool(lines)
         sources = [d.directory for p in self.sources.partitions for d in p.directories]
         (refuse_overlap if resumed else refuse_place)(output, [*self.paths, *sources])
         with refusing(output):
             os.makedirs(output, exist_ok=True)
-            if not resumed and os.listdir(output):
+            if not resumed and set(os.listdir(output)) - {JOURNAL}:
                 raise Refused(f"{output}: it is not empty; name a new directory")
         with locked(output):
-            done = self._begin(journal, resumed)
+            done = self._begin(journal, lines)
             if not done.complete:
                 self._clear_parts(output)
             results = []
@@ -193,18 +194,21 @@ class Recovery:
                 self._finish(output, results)
                 _append(journal, {"complete": True})
 
-    def _begin(self, journal: str, resumed: bool) -> _Done:
+    def _begin(self, journal: str, lines: Sequence[Mapping[str, Any]]) -> _Done:
+        """Begin the journal, or take from it what is done. Raises Refused where it is of another recovery."""
         fingerprint = self._fingerprint()
-        if not resumed:
+        if not lines:
             _append(journal, {"schema": SCHEMA, "kidx": __version__, "plan": fingerprint})
             return _Done({}, False)
-        lines = _journal_lines(journal)
-        if not lines or lines[0].get("schema") != SCHEMA or lines[0].get("plan") != fingerprint:
+        if lines[0].get("schema") != SCHEMA or lines[0].get("plan") != fingerprint:
             raise Refused(
                 f"{os.path.dirname(journal)}: it has the recovery of other replicas, or by other options; "
                 "name a new directory"
             )
-        results = [_result_of(line["result"]) for line in lines if "result" in line]
+        try:
+            results = [_result_of(line["result"]) for line in lines if "result" in line]
+        except (KeyError, TypeError):
+            raise Refused(f"{journal}: it is not as kidx wrote it; name a new directory") from None
         return _Done({r.name: r for r in results}, any(line.get("complete") for line in lines))
 
     def _fingerprint(self) -> str:
@@ -359,14 +363,15 @@ def _append(journal: str, entry: Mapping[str, Any]) -> None:
     with refusing(journal):
         fd = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
-            write_all(fd, json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+            # A line begins with its line end, so that one which an interruption has torn spoils no other.
+            write_all(fd, b"\n" + json.dumps(entry, separators=(",", ":")).encode())
             os.fsync(fd)
         finally:
             os.close(fd)
 
 
 def _journal_lines(journal: str) -> list[dict[str, Any]]:
-    """The lines of the journal; a torn last one is left out. Raises Refused where it is none of kidx's."""
+    """The lines of the journal; torn ones are left out. Raises CannotRead."""
     with open_evidence(journal) as evidence:
         text = evidence.read_all(_JOURNAL_BYTES)
     lines = []

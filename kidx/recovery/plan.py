@@ -11,7 +11,7 @@ import numpy as np
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 from kidx.logdir.cluster import Cluster
 from kidx.logdir.log_dir import CLEANED_TO, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
-from kidx.recovery.merge import Chosen, Conflict, Merge
+from kidx.recovery.merge import Bools, Chosen, Conflict, Merge
 from kidx.recovery.sound_batches import Damage, Rows, SoundBatches
 from kidx.recovery.sources import Recoverable, Replica, first_offset_known, leader_epochs
 
@@ -65,12 +65,14 @@ class PartitionPlan:
         self.unread: list[str] = []
         self.complete = True
         self._key = (recoverable.topic, recoverable.number)
-        epochs = {line.epoch for partition in recoverable.directories for line in leader_epochs(partition)}
+        lines = [leader_epochs(partition) for partition in recoverable.directories]
+        epochs = {line.epoch for some in lines for line in some}
         self._replicas = recoverable.replicas
         self._streams = [SoundBatches(r.segments, frozenset(epochs)) for r in self._replicas]
         self.log_start_offset = self._log_start()
-        known = first_offset_known(recoverable)
-        self.start_offset = max(known or 0, self.log_start_offset)
+        # Retention moves the first line of a leader-epoch-checkpoint to the log start.
+        known = [first_offset_known(recoverable), *(some[0].start_offset for some in lines if some)]
+        self.start_offset = max(min((n for n in known if n is not None), default=0), self.log_start_offset)
         self.end_offset = self.start_offset
         self._first_base = min((s.base_offset for r in self._replicas for s in r.segments), default=0)
         fallback_from = [self._fallback_from(replica) for replica in self._replicas]
@@ -137,9 +139,9 @@ class PartitionPlan:
             chosen = self._above_log_start(chosen)
             if not len(chosen.rows):
                 continue
-            self._note_holes(chosen, end)
+            holes = self._note_holes(chosen, end)
             end = int(chosen.rows["last"][-1]) + 1
-            self._note_taken(chosen)
+            self._note_taken(chosen, holes)
             rising = _new_epochs(chosen.rows, epoch)
             epoch = rising[-1][0] if rising else epoch
             for rows, replica in _stretches(chosen, [stream.base_offsets for stream in self._streams]):
@@ -154,7 +156,8 @@ class PartitionPlan:
                 if current is None or base > current.base_offset or too_large:
                     if current is not None:
                         yield current
-                    fits = base <= first and (current is None or base >= current.end_offset)
+                    fits = base <= first and stop - base <= MAX_RELATIVE_OFFSET
+                    fits &= current is None or base >= current.end_offset
                     current, size = PlannedSegment(base if fits else first, [], first, []), 0
                 start = int(rows["position"][0])
                 _add_piece(current.pieces, Piece(stream.files[file].path, start, start + length))
@@ -185,8 +188,11 @@ class PartitionPlan:
         keep |= chosen.rows["last"] >= self.log_start_offset
         return Chosen(chosen.rows[keep], chosen.replica[keep], chosen.adjacent[keep])
 
-    def _note_holes(self, chosen: Chosen, end: int) -> None:
-        """Offsets that nothing was chosen for; a compressed message of format 0 or 1 does not tell where it begins."""
+    def _note_holes(self, chosen: Chosen, end: int) -> Bools:
+        """Before which batches offsets are missing that nothing was chosen for: bool, shape (n,).
+
+        A compressed message of format 0 or 1 does not tell where it begins.
+        """
         rows = chosen.rows
         before = np.concatenate(([end], rows["last"][:-1] + 1))
         hole = (rows["base"] > before) & (rows["base"] > self.start_offset) & (rows["count"] >= 0)
@@ -197,6 +203,7 @@ class PartitionPlan:
                     self._holes.append((first, stop))
             else:
                 self._missing(first, stop - 1, self._explain(first, stop))
+        return hole & ~(chosen.adjacent & self._is_compacted())
 
     def _is_compacted(self) -> bool:
         return self._compacted or any(stream.compacted for stream in self._streams)
@@ -217,8 +224,9 @@ class PartitionPlan:
         if sum(row.what == MISSING for row in self.rows[-_MOST_ROWS:]) < _MOST_ROWS:
             self.rows.append(ReportRow(self.recoverable.name, MISSING, first, last, why=why))
 
-    def _note_taken(self, chosen: Chosen) -> None:
-        changes = np.concatenate(([0], (np.diff(chosen.replica) != 0).nonzero()[0] + 1, [len(chosen.rows)]))
+    def _note_taken(self, chosen: Chosen, holes: Bools) -> None:
+        changed = (np.diff(chosen.replica) != 0) | holes[1:]
+        changes = np.concatenate(([0], changed.nonzero()[0] + 1, [len(chosen.rows)]))
         for begin, end in zip(changes[:-1].tolist(), changes[1:].tolist(), strict=True):
             replica = int(chosen.replica[begin])
             rows = chosen.rows[begin:end]
@@ -228,7 +236,7 @@ class PartitionPlan:
             counts = rows["count"]
             records = None if (counts < 0).any() else int(counts.sum())
             source, size = self._replicas[replica].name, int(rows["size"].sum())
-            if self._taken and self._taken[-1].source == source:
+            if self._taken and self._taken[-1].source == source and not holes[begin]:
                 before = self._taken.pop()
                 total = None if records is None or before.records is None else before.records + records
                 sums = (before.batches or 0) + len(rows), total, (before.bytes or 0) + size

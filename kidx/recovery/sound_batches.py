@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kidx.errors import CannotRead
 from kidx.evidence import Evidence
 from kidx.formats.batches import DELETE_HORIZON_BIT, HEADER_BYTES, fault_at, parse_batch
+from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 from kidx.logdir.names import LOG
 from kidx.logdir.tree import DataFile, Segment
 from kidx.segments.resume import resume
@@ -89,9 +90,11 @@ class SoundBatches:
             rows = np.concatenate((held, rows[rows["base"] > done]))
             rows = self._rising(rows)
             ready, held = rows[:-_HELD_BATCHES], rows[-_HELD_BATCHES:]
+            ready = self._that_fit(ready, held)
             if len(ready):
                 done = int(ready["last"][-1])
                 yield self._finished(ready, held)
+        held = self._that_fit(held, held[:0])
         if len(held):
             yield self._finished(held, held[:0])
         self._place_damages(None)
@@ -101,16 +104,31 @@ class SoundBatches:
         base, last = rows["base"], rows["last"]
         if not len(rows) or (base[1:] > last[:-1]).all():
             return rows
-        keep = _longest_chain(base.tolist(), last.tolist())
-        for row in rows[~keep]:
+        return self._leave_out(rows, ~_longest_chain(base.tolist(), last.tolist()))
+
+    def _that_fit(self, rows: Rows, following: Rows) -> Rows:
+        """Without single batches whose offsets are too far from their segment's base; several such are believed.
+
+        Segments whose offsets overflow exist (KAFKA-6264).
+        """
+        together = np.concatenate((rows, following[:1]))
+        bases = np.array(self.base_offsets, np.int64)[together["file"]]
+        far = together["last"] - bases > MAX_RELATIVE_OFFSET
+        if not far.any():
+            return rows
+        lone = far.copy()
+        lone[1:] &= ~far[:-1]
+        lone[:-1] &= ~far[1:]
+        return self._leave_out(rows, lone[: len(rows)])
+
+    def _leave_out(self, rows: Rows, wrong: npt.NDArray[np.bool_]) -> Rows:
+        """Without batches whose base offsets are wrong; what follows one does not directly follow the one before."""
+        for row in rows[wrong]:
             path = self.files[int(row["file"])].path
             why = f"its base offset {int(row['base'])} does not fit those around it"
             self._pending.append(Damage(path, int(row["position"]), int(row["size"]), why, -1, None, None))
-        # What follows a batch that was left out does not directly follow the one before it.
-        follows_bad = np.zeros(len(rows), np.bool_)
-        follows_bad[1:] = ~keep[:-1]
-        rows["after"][follows_bad] = NOT_ATTACHED
-        return rows[keep]
+        rows["after"][1:][wrong[:-1]] = NOT_ATTACHED
+        return rows[~wrong]
 
     def _finished(self, rows: Rows, following: Rows) -> Rows:
         """The batches with `after` and `known` filled in."""
