@@ -51,6 +51,7 @@ COMMANDS = [
     f"verify {TXN}.index damaged/{TXN[-20:]}.index",
     "diff txn-0 damaged",
     "startup .",
+    "recover . --dry-run",
     "explain KX101",
     f"trace {TXN}.index 150",
     "trace --grow",

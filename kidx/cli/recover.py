@@ -14,8 +14,7 @@ _EXAMPLES = options.examples(
     "kidx recover broker1/orders-3 broker2/orders-3 broker3/orders-3 --output recovered",
     "kidx recover --dry-run /mnt/dead1/kafka /mnt/dead2/kafka",
     "kidx recover /mnt/dead1 /mnt/dead2 --output /var/lib/kafka/data --node-id 1",
-    "kidx recover orders-3 --output new --cluster-id MkU3OEVBNTcwNTJENDM2Qg --node-id 4 --topic-id "
-    "orders=A50OVHlOSvqkZjDaGokI8g",
+    "kidx recover orders-3 --output new --topic-id orders=A50OVHlOSvqkZjDaGokI8g",
 )
 
 
