@@ -11,7 +11,7 @@ from kidx.cli.values import Number
 from kidx.errors import UsageError
 
 _EXAMPLES = options.examples(
-    "kidx recover broker1/orders-3 broker2/orders-3 broker3/orders-3 --output recovered",
+    "kidx recover broker1/orders-3 broker2/orders-3 --output recovered",
     "kidx recover --dry-run /mnt/dead1/kafka /mnt/dead2/kafka",
     "kidx recover /mnt/dead1 /mnt/dead2 --output /var/lib/kafka/data --node-id 1",
     "kidx recover orders-3 --output new --topic-id orders=A50OVHlOSvqkZjDaGokI8g",
