@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from kidx.cli import options
-from kidx.cli.messages import complain
-from kidx.cli.output import print_table
-from kidx.cli.values import Number
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH, Number
 from kidx.errors import UsageError
+from kidx.report.printing import complain, print_table
 
 _EXAMPLES = options.examples(
     "kidx recover broker1/orders-3 broker2/orders-3 --output recovered",
@@ -19,10 +19,8 @@ _EXAMPLES = options.examples(
 
 
 @click.command(short_help="Build a new log dir from what is left of damaged replicas.", epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="REPLICA...")
-@click.option(
-    "--output", type=click.Path(readable=False), metavar="DIR", help="The new log dir; it must not exist, or be empty."
-)
+@click.argument("paths", nargs=-1, type=PATH, metavar="REPLICA...")
+@click.option("--output", type=PATH, metavar="DIR", help="The new log dir; it must not exist, or be empty.")
 @click.option("--dry-run", is_flag=True, help="Report what would be taken and what is missing; write nothing.")
 @click.option("--cluster-id", metavar="ID", help="The cluster id of the new log dir.  [default: that of the replicas]")
 @click.option(
@@ -33,7 +31,7 @@ _EXAMPLES = options.examples(
 @click.option(
     "--topic-id", "topic_ids", multiple=True, metavar="NAME=ID", help="A topic's id in the cluster that is to take it."
 )
-@options.from_file_option
+@from_file_option
 @options.max_inflate_option
 @options.format_option()
 def command(
@@ -64,7 +62,7 @@ def command(
         raise UsageError("give --output DIR, or --dry-run, which writes nothing")
     asked = Options(cluster_id, node_id, dict(map(_name_and_id, topic_ids)))
     with ProgressBar("partitions") as progress:
-        table = recovery_table(options.paths_from(paths, from_file), output, asked, complain, progress)
+        table = recovery_table(paths_from(paths, from_file), output, asked, complain, progress)
         return print_table(table, form, show)
 
 
