@@ -25,7 +25,7 @@ def known_kinds() -> list[str]:
     """Kinds of facts of all the topics."""
     from kidx.state.replay import kinds_of
 
-    return sorted({kind for *_, family in DECODERS if family != "remote" for kind in kinds_of(family)})
+    return sorted({kind for *_, family in DECODERS for kind in kinds_of(family)})
 
 
 @click.command(epilog=_EXAMPLES)
@@ -51,8 +51,9 @@ def command(
     form: str,
 ) -> int:
     """Print the state at a moment, from a copy of one directory of __consumer_offsets, __transaction_state,
-    __share_group_state or __cluster_metadata: committed offsets, groups, transactions; topics, partitions, leaders,
-    brokers, configurations, features, quotas. Aborted offset commits are ignored, tombstones are applied.
+    __share_group_state, __remote_log_metadata or __cluster_metadata: committed offsets, groups, transactions; remote
+    segments; topics, partitions, leaders, brokers, configurations, features, quotas. Aborted offset commits are
+    ignored, tombstones are applied.
     """
     from kidx.errors import UsageError
     from kidx.logdir.tree import Partition
