@@ -41,6 +41,7 @@ Examples:
 @options.iso_option
 @options.base_offset_option
 @options.from_file_option
+@options.key_file_option
 @options.max_inflate_option
 @row_options
 @log_options

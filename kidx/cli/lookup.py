@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from kidx.cli.commands import TakesNegativeNumbers
 from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
-from kidx.cli.options import base_offset_option, format_option, iso_option, max_inflate_option
+from kidx.cli.options import base_offset_option, format_option, iso_option, key_file_option, max_inflate_option
 from kidx.cli.output import print_table
 from kidx.cli.search_options import (
     index_kind_option,
@@ -54,6 +54,7 @@ Examples:
 @targets_from_option
 @index_kind_option
 @base_offset_option
+@key_file_option
 @max_inflate_option
 @format_option()
 @iso_option

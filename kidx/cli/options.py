@@ -91,6 +91,31 @@ def _open_budget(context: click.Context, _: click.Parameter, most_bytes: int) ->
 max_inflate_option = max_inflate_bytes_option(callback=_open_budget, expose_value=False)
 
 
+def _open_keys(context: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    if not given:
+        return
+    from kidx.evidence.tiered import key_files
+
+    files = {}
+    for text in given:
+        key_id, equals, path = text.partition("=")
+        if not (key_id and equals and path):
+            raise UsageError(f"--key-file {text}: write ID=PEM, the id of a key pair and its private key's file")
+        files[key_id] = path
+    context.with_resource(key_files(files))
+
+
+# --key-file: for objects of a tier that are encrypted; for as long as the command runs.
+key_file_option = click.option(
+    "--key-file",
+    multiple=True,
+    metavar="ID=PEM",
+    callback=_open_keys,
+    expose_value=False,
+    help="Tiered storage: the private key of a key pair, by the id that manifests name; may be repeated.",
+)
+
+
 def from_file_option(f: F) -> F:
     """--from-file: more paths, one on each line."""
     return click.option(

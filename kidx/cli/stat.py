@@ -32,6 +32,7 @@ def known_fields() -> tuple[str, ...]:
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @options.from_file_option
+@options.key_file_option
 @search_options.index_kind_option
 @options.base_offset_option
 @click.option(

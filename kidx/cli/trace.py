@@ -42,6 +42,7 @@ Examples:
 @search_options.targets_from_option
 @search_options.index_kind_option
 @options.base_offset_option
+@options.key_file_option
 @options.format_option()
 @options.color_option
 def command(form: str, color: str, svg: str | None, html: str | None, **asked: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.checking import checking_options, options_of
-from kidx.cli.options import color_option, format_option, from_file_option, paths_from
+from kidx.cli.options import color_option, format_option, from_file_option, key_file_option, paths_from
 from kidx.cli.output import print_checked
 from kidx.cli.values import JOBS
 from kidx.errors import UsageError
@@ -30,6 +30,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @from_file_option
 @format_option("junit", "sarif", "github")
 @checking_options
+@key_file_option
 @click.option(
     "--kind",
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),

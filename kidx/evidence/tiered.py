@@ -61,7 +61,12 @@ class NoKey(CannotRead):
 
 @contextmanager
 def key_files(files: Mapping[str, str]) -> Iterator[None]:
-    """Within it, encrypted parts are opened with these private keys: PEM files by the ids of their key pairs."""
+    """Within it, encrypted parts are opened with these private keys: PEM files by the ids of their key pairs.
+
+    Raises CannotRead, UsageError for a file that is no private key, MissingExtra without cryptography.
+    """
+    for path in files.values():
+        _private_numbers(path)
     token = _key_files.set(dict(files))
     try:
         yield

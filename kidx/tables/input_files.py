@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, UsageError
-from kidx.evidence import STDIN_NAMES, list_directory
+from kidx.evidence import STDIN_NAMES, is_directory, list_directory
 from kidx.logdir.names import REMOTE_INDEXES, REMOTE_MANIFEST, FileName, parse_file_name, parts_of_segment
 
 
@@ -36,7 +36,7 @@ def input_files(paths: Iterable[str], kind: str | None, known: Iterable[str]) ->
             if kind is None:
                 raise UsageError("standard input has no name that says what it is; add --kind")
             yield InputFile(path, kind)
-        elif os.path.isdir(path):
+        elif is_directory(path):
             empty = True
             for below in _files_below(path):
                 if isinstance(below, CannotRead):

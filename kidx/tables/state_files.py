@@ -9,6 +9,7 @@ from kidx.errors import KidxError, WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats import checkpoints
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, ProducerSnapshot, parse_snapshot
+from kidx.formats.remote_objects import parse_manifest, parse_manifest_json
 from kidx.tables.selection import EVERYTHING, Selection, conditions_of
 from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
