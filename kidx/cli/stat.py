@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from kidx.cli import options, search_options
-from kidx.cli.output import print_table
-from kidx.cli.values import OneOf
+from kidx.cli.choices import OneOf
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.report.printing import print_table
 
 _EXAMPLES = """
 \b
@@ -31,8 +32,12 @@ def known_fields() -> tuple[str, ...]:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+<<<<<<< HEAD
 @options.from_file_option
 @options.key_file_option
+=======
+@from_file_option
+>>>>>>> main
 @search_options.index_kind_option
 @options.base_offset_option
 @click.option(
@@ -50,7 +55,7 @@ def command(paths: tuple[str, ...], from_file: str | None, form: str, iso: bool,
     from kidx.report.screens.stat import show
     from kidx.tables.stat import stat_table
 
-    given = options.paths_from(paths, from_file)
+    given = paths_from(paths, from_file)
     single = len(given) == 1 and not os.path.isdir(given[0])
     screen = partial(show, single=single, sorted_by=asked["sort"], iso=iso)
     return print_table(stat_table(given, **asked), form, screen, iso=iso)

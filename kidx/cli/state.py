@@ -7,9 +7,9 @@ from functools import partial
 import click
 
 from kidx.cli import options
+from kidx.cli.choices import OneOf
 from kidx.cli.decoders import DECODERS, topic_family
-from kidx.cli.output import print_table
-from kidx.cli.values import OneOf
+from kidx.report.printing import print_table
 
 _EXAMPLES = """
 \b
