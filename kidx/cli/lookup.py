@@ -11,19 +11,7 @@ from click.core import ParameterSource
 
 from kidx.cli import lookup_options, options, search_options
 from kidx.cli.commands import TakesNegativeNumbers
-<<<<<<< HEAD
-from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
-from kidx.cli.options import base_offset_option, format_option, iso_option, key_file_option, max_inflate_option
-from kidx.cli.output import print_table
-from kidx.cli.search_options import (
-    index_kind_option,
-    page_size_option,
-    read_targets,
-    search_option,
-    targets_from_option,
-)
-=======
->>>>>>> main
+from kidx.cli.tier_options import key_file_option, remote_option
 from kidx.errors import UsageError
 from kidx.formats.broker_versions import WARM_SEARCH
 from kidx.report.printing import print_table
@@ -40,6 +28,7 @@ Examples:
   kidx lookup --fetch-from 0 --fetch-to 500 00000000000000000000.txnindex
   kidx lookup orders-3 --offset 4119003 --isolation read_committed
   kidx lookup orders-3 --timestamp 2026-01-31T12:00Z --start 500
+  kidx lookup orders-3 --remote s3://tier --timestamp latest-tiered
 """
 
 
@@ -55,24 +44,15 @@ Examples:
 @lookup_options.index_search_options
 @lookup_options.log_read_options
 @click.option("--trace-pages", is_flag=True, help="Show every probe and the pages it touches.")
-<<<<<<< HEAD
-@page_size_option
-@targets_from_option
-@index_kind_option
-@base_offset_option
-@key_file_option
-@max_inflate_option
-@format_option()
-@iso_option
-=======
 @search_options.page_size_option
 @search_options.targets_from_option
 @search_options.index_kind_option
 @options.base_offset_option
+@remote_option
+@key_file_option
 @options.max_inflate_bytes_option()
 @options.format_option()
 @options.iso_option
->>>>>>> main
 def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     """Search FILE, an index, for each TARGET as Kafka does; or read a segment (.log) or a partition (its directory).
 

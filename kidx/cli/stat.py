@@ -11,6 +11,7 @@ import click
 from kidx.cli import options, search_options
 from kidx.cli.choices import OneOf
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import key_file_option
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -32,14 +33,10 @@ def known_fields() -> tuple[str, ...]:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
-<<<<<<< HEAD
-@options.from_file_option
-@options.key_file_option
-=======
 @from_file_option
->>>>>>> main
 @search_options.index_kind_option
 @options.base_offset_option
+@key_file_option
 @click.option(
     "--sort", type=OneOf("FIELD", known_fields), help="Order by a field of the JSON rows, such as entries or slack."
 )

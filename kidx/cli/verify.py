@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from kidx.cli.checking import Checking, Reporting, checking_options, reporting_options
-from kidx.cli.options import format_option, key_file_option
+from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import key_file_option
 from kidx.cli.values import JOBS
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri

@@ -1,8 +1,8 @@
 """Parts of remote log segments, put together from the objects of Aiven's plugin as they are read.
 
 A segment that this plugin copied is three objects: chunks of the log, the indexes one after another, and a manifest.
-kidx opens its parts under the names that LocalTieredStorage gives them, next to the manifest: `<stem>.index`, ... Chunks
-may be compressed (zstd) and encrypted (AES-256-GCM, a data key for each segment, wrapped with RSA-OAEP and SHA3-512).
+kidx opens its parts under the names that LocalTieredStorage gives them, next to the manifest: `<stem>.index`, ...
+Chunks may be compressed (zstd) and encrypted (AES-256-GCM; RSA-OAEP with SHA3-512 wraps each segment's data key).
 
 Sources: CompressionChunkEnumeration, EncryptionChunkEnumeration, RsaEncryptionProvider, AesEncryptionProvider.
 """
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from kidx.errors import CannotRead, KidxError, MissingExtra, TooLarge, UsageError, WrongFormat
@@ -38,7 +39,7 @@ _CHUNKS_KEPT = 2
 _MANIFESTS_KEPT = 256
 _KEY_BYTES = 1 << 16
 
-_key_files: ContextVar[Mapping[str, str]] = ContextVar("key files", default={})
+_key_files: ContextVar[Mapping[str, str]] = ContextVar("key files", default=MappingProxyType({}))
 
 
 class DamagedObject(CannotRead):
@@ -286,7 +287,9 @@ def _unsealed(cipher: Any, aad: bytes, piece: bytes | memoryview, path: str, spa
         return bytes(cipher.decrypt(bytes(piece[:12]), bytes(piece[12:]), aad))
     except InvalidTag:
         raise DamagedObject(
-            path, f"bytes {span[0]}-{span[1] - 1} do not match their AES-GCM tag: they or the manifest are damaged", span
+            path,
+            f"bytes {span[0]}-{span[1] - 1} do not match their AES-GCM tag; they or the manifest are wrong",
+            span,
         ) from None
 
 

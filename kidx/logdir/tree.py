@@ -75,7 +75,7 @@ class Partition:
 
     @cached_property
     def files(self) -> list[DataFile]:
-        """Every data file of the directory, by name; for a manifest of a remote segment also the parts that it names."""
+        """Every data file of the directory, by name; for the manifest of a remote segment also the parts it names."""
         found = []
         for entry in self._entries if self._entries is not None else list_directory(self.directory or "."):
             name = parse_file_name(entry.name)

@@ -32,7 +32,7 @@ class RemotePlace(NamedTuple):
 
 
 class RemoteCopy:
-    """The objects of one copy of a segment; a copy that was not finished lacks some. `sizes` are by suffix, in bytes."""
+    """The objects of one copy of a segment; an unfinished copy lacks some. `sizes` are by suffix, in bytes."""
 
     def __init__(self, directory: str, base_offset: int, segment_id: str, place: RemotePlace | None) -> None:
         self.directory, self.base_offset, self.segment_id, self.place = directory, base_offset, segment_id, place

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kidx.errors import KidxError
-from kidx.formats.checkpoints import EpochStart
 from kidx.evidence.tiered import read_manifest
+from kidx.formats.checkpoints import EpochStart
 from kidx.formats.remote_objects import MANIFEST, PARTS
 from kidx.logdir.names import LEADER_EPOCHS, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, TRANSACTION, FileName
 from kidx.logdir.tree import DataFile, Partition, Segment
@@ -64,7 +64,7 @@ class Chain:
     """The copies of one directory that follow each other as the broker would read them, and those that it would not.
 
     Without the metadata, the newest leader epochs decide; of several copies of the same offsets the one that was
-    copied last, by the manifests' times or the objects'. `facts` are by segment id; `trouble` says why some are missing.
+    copied last, by the objects' times. `facts` are by segment id; `trouble` says why some are missing.
     """
 
     def __init__(self, copies: Sequence[RemoteCopy]) -> None:

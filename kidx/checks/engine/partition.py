@@ -79,9 +79,7 @@ def _check_partition(
     return done
 
 
-def _remote(
-    partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None
-) -> CheckResult:
+def _remote(partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None) -> CheckResult:
     """Check the copies of segments in a directory of a tier, or those that `names` belong to.
 
     An object that is asked for by name stands for its copy: its bytes mean something only together with the others.

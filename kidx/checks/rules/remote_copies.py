@@ -114,8 +114,8 @@ COPY_EPOCHS = Rule(
     ),
     story=(
         "A copy carries the leader epochs of the whole log up to its end. Each copy's lines agree with those of the "
-        "copies after it, and with the manifest. They differ where a file was overwritten or restored from elsewhere. A "
-        "segment of a leader whose records were truncated later (an unclean election) is of another history: a note."
+        "copies after it, and with the manifest. They differ where a file was overwritten or restored from elsewhere. "
+        "A segment of a leader whose records were truncated later (an unclean election) is of another history: a note."
     ),
 )
 

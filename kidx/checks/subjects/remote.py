@@ -1,4 +1,4 @@
-"""Remote segments as their rules see them: the objects of one copy, what was found in them, the copies of a partition."""
+"""Remote segments as their rules see them: the objects of one copy, what they hold, the copies of a partition."""
 
 from __future__ import annotations
 
