@@ -7,7 +7,7 @@ import click
 from kidx.cli.checking import Checking, Reporting, checking_options, reporting_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
-from kidx.cli.tier_options import key_file_option
+from kidx.cli.tier_options import key_file_option, remote_option
 from kidx.cli.values import JOBS
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
@@ -23,6 +23,7 @@ Examples:
   kidx verify orders-3/00000000000004117222.index
   kidx verify --ignore KX110 --format junit data > kidx.xml
   kidx verify --select KX1,torn-entry --fail-level error '/backup/*/orders-*'
+  kidx verify /var/lib/kafka/data --remote s3://tier --key-file main=private.pem
   kidx explain KX105
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
@@ -32,6 +33,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @format_option("junit", "sarif", "github")
 @reporting_options("kafka", "KX1")
 @checking_options
+@remote_option
 @key_file_option
 @click.option(
     "--kind",
@@ -47,6 +49,7 @@ def command(
     from_file: str | None,
     form: str,
     reporting: Reporting,
+    remote: tuple[str, ...],
     checking: Checking,
     kind: str | None,
     jobs: int | None,
@@ -57,6 +60,9 @@ def command(
     PATH is a file, a partition's directory, a log dir, a tree, a pattern, or `-` (standard input, with --kind). Without
     --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is listed. If
     something cannot be read, the exit status is 3.
+
+    With --remote, log dirs are held against their remote tier and __remote_log_metadata. A tier alone is checked as a
+    PATH.
     """
     from kidx.checks.catalogue import RULES
     from kidx.checks.engine.run import check_all
@@ -70,9 +76,10 @@ def command(
         raise UsageError(f"--suggest goes with --format {' or '.join(FORMATS)}; {form} has no place for suggestions")
     if kind is None and any(path in STDIN_NAMES for path in expanded):
         raise UsageError("standard input has no name that gives its kind; add --kind")
+    expanded += remote
     if any(map(is_uri, expanded)):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
-    options = checking.options(rules, kind, jobs or usual_jobs())
+    options = checking.options(rules, kind, jobs or usual_jobs())._replace(remote=remote)
     with ProgressBar("checked") as progress:
         checked = check_all(targets_of(expanded), options, progress)
     status = reporting.show(form, checked, RULES, expanded)

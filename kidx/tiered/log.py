@@ -116,7 +116,7 @@ class TieredLog:
 
     @cached_property
     def remote_segments(self) -> list[tuple[Segment, Served]]:
-        """The segments of the tier that serve offsets, in order, with what they serve; none whose objects are missing."""
+        """The segments of the tier that serve offsets, in order, with what they serve; not those without objects."""
         return [(self.segment(s.segment_id), s) for s in self.served if s.segment_id and self._has(s.segment_id)]
 
     def _has(self, segment_id: str) -> bool:

@@ -28,7 +28,7 @@ from kidx.evidence import list_directory, must_exist, read_file
 from kidx.findings import NOT_HELD, NOTE, limited
 from kidx.formats.checkpoints import parse_offset_checkpoint
 from kidx.formats.remote_objects import parse_object_name
-from kidx.logdir.log_dir import LOG_STARTS
+from kidx.logdir.log_dir import INDEX_CACHE, LOG_STARTS, PARTITION
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
@@ -40,6 +40,7 @@ from kidx.logdir.names import (
     parse_file_name,
 )
 from kidx.logdir.tree import DataFile, Partition, Segment
+from kidx.tiered.metadata import TOPIC as REMOTE_LOG_METADATA
 from kidx.tiered.objects import copies_in
 
 FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
@@ -238,7 +239,23 @@ class _PartitionCheck:
         start = None
         if witness is not None and name is not None and not name.state:
             start = witness.log_dir.checkpoint(LOG_STARTS).offsets.get(name[:2])
-        return LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+        log_start = LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+        first = next((s.segment.base_offset for s in log_start.living), 0)
+        if start is None or start >= first or not self._may_be_tiered():
+            return log_start
+        if not self.options.remote:
+            why = f"offsets {start} to {first - 1} are in the remote tier, which was not checked; --remote names it"
+            self.done.skip(self.partition.directory, why)
+        return log_start._replace(tiered=True)
+
+    def _may_be_tiered(self) -> bool:
+        """Whether the topic has tiered storage; where its settings are not at hand, whether the log dir has."""
+        setting = self.context.log_dirs.setting_of(self.partition, "remote.storage.enable")
+        witness = self.context.witness
+        if setting is not None or witness is None:
+            return setting == "true"
+        names = {entry.partition.topic for entry in witness.log_dir.of_kind(PARTITION) if entry.partition}
+        return bool(witness.log_dir.of_kind(INDEX_CACHE)) or REMOTE_LOG_METADATA in names
 
     def _between_segments(self) -> None:
         setting = partial(self.context.log_dirs.setting_of, self.partition)

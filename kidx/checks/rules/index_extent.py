@@ -167,8 +167,8 @@ def _zero_tail(index: IndexFile) -> Iterator[Finding]:
 
 @check(IndexFile, EMPTY_TRANSACTION_INDEX)
 def empty_transaction_index(index: IndexFile) -> Iterator[Finding] | None:
-    """A transaction index of no bytes."""
-    if index.format is not TRANSACTION_INDEX or index.size:
+    """A transaction index of no bytes, except in a tiered-storage cache."""
+    if index.format is not TRANSACTION_INDEX or index.size or index.facts.copied:
         return None
     said = "0 bytes: a broker creates this file with its first entry"
     return iter([EMPTY_TRANSACTION_INDEX.finding(index.path, said, found=0)])
