@@ -207,8 +207,8 @@ class _ChunkedLog(Evidence):
                 f"{path}: its chunks have {chunks.chunk_bytes:,} bytes; kidx reads at most {MOST_CHUNK_BYTES:,}"
             )
         self._stored, self._manifest = stored, manifest
-        self._cipher = None if manifest.data_key is None else _cipher_of(manifest)
         self._chunks: OrderedDict[int, memoryview] = OrderedDict()
+        self._cipher = None if manifest.data_key is None else _cipher_of(manifest)
 
     def close(self) -> None:
         """Close the object; harmless when closed already."""

@@ -161,6 +161,7 @@ def parse_manifest(data: bytes) -> Manifest:
     top = _Fields("", fields)
     if top.text("version") != "1":
         raise WrongFormat(f"version {str(fields['version'])[:20]!r}, and only '1' is known")
+    top.only("version", "chunkIndex", "segmentIndexes", "compression", "encryption", "remoteLogSegmentMetadata")
     compressed = top.boolean("compression")
     data_key, aad = _encryption(top)
     about = top.object("remoteLogSegmentMetadata")
@@ -205,6 +206,13 @@ class _Fields:
     def object(self, name: str) -> _Fields:
         return _Fields(f"{self._path}{name}.", self._value.get(name))
 
+    def only(self, *names: str) -> _Fields:
+        """This object, which has no other fields than these."""
+        odd = next((name for name in self._value if name not in names), None)
+        if odd is not None:
+            raise WrongFormat(f"{self._path}{_shown(odd)} is no field of a manifest of version 1")
+        return self
+
     def text(self, name: str) -> str:
         return str(self._take(name, str))
 
@@ -246,7 +254,7 @@ def _shown(value: Any) -> str:
 def _encryption(top: _Fields) -> tuple[tuple[str, bytes] | None, bytes]:
     if not top.has("encryption"):
         return None, b""
-    encryption = top.object("encryption")
+    encryption = top.object("encryption").only("dataKey", "aad")
     key_id, colon, wrapped = encryption.text("dataKey").partition(":")
     if not colon:
         raise WrongFormat("encryption.dataKey has no key pair's id before a colon")
@@ -263,13 +271,14 @@ def _from_base64(text: str, name: str) -> bytes:
 
 
 def _places(indexes: _Fields) -> dict[str, Place | None]:
+    indexes.only(*PARTS.values())
     places: dict[str, Place | None] = {}
     end = 0
     for suffix, name in PARTS.items():
         if name == "transaction" and not indexes.has(name):
             places[suffix] = None
             continue
-        part = indexes.object(name)
+        part = indexes.object(name).only("position", "size")
         place = Place(part.number("position", 0, _LARGEST_FILE), part.number("size", 0, _LARGEST_FILE))
         if place.position != end:
             raise WrongFormat(f"segmentIndexes.{name}.position is {place.position}; the part before it ends at {end}")

@@ -43,9 +43,9 @@ def input_files(paths: Iterable[str], kind: str | None, known: Iterable[str]) ->
                     yield below
                     empty = False
                     continue
-                for path_there, name in _named(below):
-                    if name.kind in wanted:
-                        yield InputFile(path_there, name.kind)
+                for there, its in _named(below):
+                    if its.kind in wanted:
+                        yield InputFile(there, its.kind)
                         empty = False
             if empty:
                 sought = " or ".join(sorted(wanted)) if len(wanted) < 4 else "file that kidx knows"

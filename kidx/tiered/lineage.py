@@ -65,6 +65,15 @@ def newest_lineage(facts: Iterable[tuple[CopyFacts, Sequence[EpochStart]]]) -> S
     return max(known, key=lambda item: item[:2])[2] if known else []
 
 
+def lineage_of(facts: Iterable[CopyFacts]) -> Sequence[EpochStart]:
+    """Leader epochs by the copies' own, where the files that went with them cannot be read."""
+    starts: dict[int, int] = {}
+    for each in facts:
+        for epoch, start in each.epochs.items():
+            starts[epoch] = min(start, starts.get(epoch, start))
+    return [EpochStart(epoch, starts[epoch]) for epoch in sorted(starts)]
+
+
 def is_within(facts: CopyFacts, lineage: Sequence[EpochStart], log_end: int | None = None) -> bool:
     """Whether a copy belongs to the log with these leader epochs (isRemoteSegmentWithinLeaderEpochs)."""
     leaders = {line.epoch: line.start_offset for line in lineage}

@@ -10,7 +10,16 @@ from kidx.formats.checkpoints import EpochStart
 from kidx.formats.remote_objects import MANIFEST, PARTS
 from kidx.logdir.names import LEADER_EPOCHS, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, TRANSACTION, FileName
 from kidx.logdir.tree import DataFile, Partition, Segment
-from kidx.tiered.lineage import CopyFacts, epochs_of, facts_of, indexes_of, is_within, newest_lineage, served
+from kidx.tiered.lineage import (
+    CopyFacts,
+    epochs_of,
+    facts_of,
+    indexes_of,
+    is_within,
+    lineage_of,
+    newest_lineage,
+    served,
+)
 from kidx.tiered.objects import RemoteCopy
 
 _SNAPSHOT, _EPOCHS = ".snapshot", ".leader_epoch_checkpoint"
@@ -79,6 +88,7 @@ class Chain:
                 self.trouble[copy.segment_id] = e
         known = {copy.segment_id: copy for copy in copies if copy.segment_id in self.facts}
         lineage = newest_lineage((self.facts[i], lines[i]) for i in known if i in lines)
+        lineage = lineage or lineage_of(self.facts.values())
         in_order = sorted(known.values(), key=lambda copy: (copy.modified_ns, copy.base_offset, copy.segment_id))
         valid = [self.facts[c.segment_id] for c in in_order if is_within(self.facts[c.segment_id], lineage)]
         self.lineage = lineage
@@ -87,8 +97,6 @@ class Chain:
             first, end = min(f.start for f in valid), max(f.end for f in valid) + 1
             self.served = served(indexes_of(valid), self.facts, lineage, first, end)
         chosen = list(dict.fromkeys(s.segment_id for s in self.served if s.segment_id is not None))
-        if not lineage:
-            chosen = [f.segment_id for f in sorted(valid, key=lambda f: (f.start, f.end))]
         self.copies = [known[i] for i in chosen]
         self.others = [copy for copy in copies if copy.segment_id not in chosen]
 

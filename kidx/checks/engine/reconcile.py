@@ -142,9 +142,16 @@ class _Reconciliation:
         only_local = sum(
             segment.files[LOG].size() for segment in partition.segments if segment.base_offset > log.highest_remote
         )
-        retention = (self.cluster.number(topic, name, node) for name in ("retention.ms", "retention.bytes"))
         return ReconciledPartition(
-            log, partition.directory, missing, not_copied, newest, *retention, sizes=sizes, only_local_bytes=only_local
+            log,
+            partition.directory,
+            missing,
+            not_copied,
+            newest,
+            self.cluster.number(topic, "retention.ms", node),
+            self.cluster.number(topic, "retention.bytes", node),
+            sizes,
+            only_local,
         )
 
     def _not_copied(self, partition: Partition, log: TieredLog) -> list[LocalSegment]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.remote import ReconciledSegment
@@ -25,7 +26,7 @@ COPY_UNFINISHED = Rule(
     story=(
         "A broker writes COPY_SEGMENT_STARTED, copies the objects, and writes COPY_SEGMENT_FINISHED. It died in "
         "between, or the copy is still under way (with --live a note). The objects take up space until retention "
-        "reaches their offsets. If a later copy serves these offsets, they can be removed. Without objects it is a note."
+        "reaches their offsets. If a later copy serves these offsets, they can be removed. Without objects: a note."
     ),
     repair="remove the segment's objects once a finished copy serves its offsets",
 )
@@ -142,7 +143,7 @@ def _metadata_differences(segment: ReconciledSegment, listed: ListedSegment, cop
     said, held = listed.facts, segment.facts
     manifest = segment.manifest
     size = manifest.chunks.file_bytes if manifest is not None else copy.sizes.get(LOG)
-    told = [
+    told: list[tuple[str, Any, Any, str]] = [
         ("start offset", said.start, held.start, ERROR),
         ("end offset", said.end, held.end, ERROR),
         ("size", listed.value["segmentSizeInBytes"], size, ERROR),
@@ -210,7 +211,7 @@ def _about(listed: ListedSegment) -> str:
 
 
 def _when(listed: ListedSegment) -> str:
-    return iso_time(listed.value["eventTimestampMs"])
+    return str(iso_time(listed.value["eventTimestampMs"]))
 
 
 def _objects(copy: RemoteCopy | None) -> str:
@@ -219,6 +220,5 @@ def _objects(copy: RemoteCopy | None) -> str:
     return f"{counted(len(copy.sizes), 'object')} of it in the tier ({size_text(copy.bytes)})"
 
 
-def _keys(epochs: object) -> dict[str, int]:
-    assert isinstance(epochs, dict)
+def _keys(epochs: Mapping[int, int]) -> dict[str, int]:
     return {str(epoch): start for epoch, start in sorted(epochs.items())}
