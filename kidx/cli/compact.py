@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.values import Bytes, Number
+from kidx.cli.values import PATH, Bytes, Number
 from kidx.errors import UsageError
 from kidx.report.printing import print_table
 
@@ -22,7 +22,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("partition", type=click.Path(readable=False))
+@click.argument("partition", type=PATH)
 @click.option("--plan", is_flag=True, help="Show what a cleaning would keep and drop. kidx never cleans.")
 @click.option("--records", is_flag=True, help="One row per record instead of one per segment.")
 @click.option(

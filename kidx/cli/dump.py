@@ -13,6 +13,7 @@ from kidx.cli.dump_options import log_options, row_options, table_request
 from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
 from kidx.cli.paths import from_file_option, given_paths
 from kidx.cli.tier_options import key_file_option
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.report.printing import each, show_table
 
@@ -38,7 +39,7 @@ Examples:
     epilog=_EXAMPLES,
     sections={"Logs: ": "Options for logs", "kafka: ": "Options of --format kafka, DumpLogSegments' own"},
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @options.format_option("kafka")
 @options.iso_option
 @options.base_offset_option

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from kidx import __version__
-from kidx.cli.lazy_group import LazyGroup
+from kidx.cli.commands import LazyGroup
 
-# name: (module, its line in `kidx --help`)
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS = {
     "verify": ("kidx.cli.verify", "Check files, directories or trees."),
     "explain": ("kidx.cli.explain", "Explain what a finding means and how to repair it."),
     "diff": ("kidx.cli.diff", "Compare two replicas, or two files of one kind."),
@@ -59,3 +60,13 @@ def cli() -> None:
     kidx reads offset, time and transaction indexes, the log segments they point into, and the files next to them. All
     files are opened read-only; only the commands listed under "Change files" write.
     """
+
+
+def every_command(group: LazyGroup, prefix: str = "") -> Iterator[tuple[str, click.Command, str]]:
+    """Every command and subcommand of a group: its words ("rocketmq lookup"), the command, its line in help."""
+    for name, (_, text) in group.table.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield prefix + name, command, text
+        if isinstance(command, LazyGroup):
+            yield from every_command(command, f"{prefix}{name} ")

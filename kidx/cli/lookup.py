@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from kidx.cli import lookup_options, options, search_options
+from kidx.cli import lookup_options, options, search_options, values
 from kidx.cli.commands import TakesNegativeNumbers
 from kidx.cli.tier_options import key_file_option, remote_option
 from kidx.errors import UsageError
-from kidx.formats.broker_versions import WARM_SEARCH
 from kidx.report.printing import print_table
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ Examples:
     cls=TakesNegativeNumbers,
     sections={"Transaction index: ": "Of a transaction index", "Log: ": "Of a segment or a partition"},
 )
-@click.argument("path", metavar="FILE", type=click.Path(readable=False))
+@click.argument("path", metavar="FILE", type=values.PATH)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @search_options.search_option("warm")
 @lookup_options.index_search_options
@@ -63,8 +62,10 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
     """
     given = click.get_current_context().get_parameter_source("search")
-    if given is ParameterSource.DEFAULT and asked["broker_version"] < WARM_SEARCH:
-        asked["search"] = "standard"
+    if given is ParameterSource.DEFAULT and asked["broker_version"] is not None:
+        from kidx.formats.broker_versions import WARM_SEARCH
+
+        asked["search"] = "warm" if asked["broker_version"] >= WARM_SEARCH else "standard"
     with ExitStack() as opened:
         table = _table_of(path, asked, iso, opened)
         from kidx.report.screens.lookup import show

@@ -10,7 +10,6 @@ import click
 from kidx.cli.options import all_of
 from kidx.cli.values import BROKER_VERSION, OFFSET, Bytes
 from kidx.errors import UsageError
-from kidx.formats.broker_versions import NEWEST, version_text
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -51,17 +50,16 @@ log_read_options = all_of(
     click.option(
         "--broker-version",
         type=BROKER_VERSION,
-        default=version_text(NEWEST),
-        show_default=True,
-        help="Log: answer as this broker does. max-timestamp: unknown before 3.0; 3.0 to 3.7 answer with the offset in "
-        "the time index, mostly its batch's last; 3.8 and later with the record's. earliest-local: since 3.5. "
-        "Index: before 2.2 the standard search, unless --search says otherwise.",
+        help="Log: answer as this broker does, by default as the newest known. max-timestamp: unknown before "
+        "3.0; 3.0 to 3.7 answer with the offset in the time index, mostly its batch's last; 3.8 and later with the "
+        "record's. earliest-local: since 3.5. Index: before 2.2 the standard search, unless --search says otherwise.",
     ),
 )
 
 
 def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Table:
     """The table for a segment or a partition. Raises UsageError for contradictory options, CannotRead."""
+    from kidx.formats.broker_versions import NEWEST
     from kidx.lookup.partition import SPECIAL
     from kidx.tables.log_lookups import find_table, read_table
     from kidx.text.quantities import timestamp_ms
@@ -78,7 +76,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
     if offset is not None:
         return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
     time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)
-    return find_table(path, time, start=asked["start"], broker_version=asked["broker_version"], **where)
+    return find_table(path, time, start=asked["start"], broker_version=asked["broker_version"] or NEWEST, **where)
 
 
 def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,7 +17,7 @@ def from_file_option(f: F) -> F:
     """--from-file: more paths, one on each line."""
     return click.option(
         "--from-file",
-        type=click.Path(readable=False),
+        type=PATH,
         help="Read more paths from this file, one on each line (`-`: standard input).",
     )(f)
 

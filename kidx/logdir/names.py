@@ -3,8 +3,6 @@
 Source: org.apache.kafka.storage.internals.log.LogFileUtils and UnifiedLog; tiered storage: RemoteIndexCache.
 """
 
-from __future__ import annotations
-
 import os
 from typing import NamedTuple
 

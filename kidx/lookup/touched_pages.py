@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
-from kidx.lookup.index import MANY, IndexReader, LookUp
+from kidx.lookup.index import MANY, IndexReader
 from kidx.lookup.search import Recorder, first_warm_slot, search
+from kidx.lookup.search_path import LookUp
 from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
 TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"

@@ -17,7 +17,12 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | o
 
 
 def write_picture(path: str, text: str) -> None:
-    """Write a picture or a page to a file that is new, empty, or a picture or page already.
+    """Write a picture or a page to a file that is new, empty, or a picture or page already: see write_output."""
+    write_output(path, text, _OWN_BEGINNINGS)
+
+
+def write_output(path: str, text: str, replaceable: tuple[bytes, ...] = (b"",)) -> None:
+    """Write a file that is new or empty, or that begins, in lower case, with one of `replaceable`; default: any.
 
     Raises UsageError for a link, a special file, any other file, and a place among Kafka's files; CannotRead where
     the system declines.
@@ -28,9 +33,9 @@ def write_picture(path: str, text: str) -> None:
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                raise UsageError(f"{path}: not a plain file of one name; kidx draws into no other")
-            if status.st_size and not os.pread(fd, 64, 0).lower().startswith(_OWN_BEGINNINGS):
-                raise UsageError(f"{path}: there is a file already, and it is no picture; name another")
+                raise UsageError(f"{path}: not a plain file of one name; kidx writes into no other")
+            if status.st_size and not os.pread(fd, 64, 0).lower().startswith(replaceable):
+                raise UsageError(f"{path}: there is a file already, and it is no earlier output; name another")
             os.ftruncate(fd, 0)
             write_all(fd, text.encode("utf-8", "backslashreplace"))
         finally:

@@ -16,7 +16,7 @@ TIMES = CLEAN / "pages13-0" / "00000000000000000000.timeindex"
 ABORTED = CLEAN / "txn-0" / "00000000000000000000.txnindex"
 
 
-def lookup(*args: object, stdin: str | None = None) -> Ran:
+def lookup(*args: object, stdin: str = "") -> Ran:
     return kidx("lookup", *args, stdin=stdin)
 
 

@@ -12,8 +12,8 @@ import click
 import pytest
 
 from kidx import __version__
-from kidx.cli.group import COMMANDS, cli
-from kidx.cli.lazy_group import LazyGroup
+from kidx.cli.commands import LazyGroup
+from kidx.cli.group import COMMANDS, cli, every_command
 from kidx.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
 from tests.support import FIXTURES, HANG_S, kidx
 
@@ -22,7 +22,7 @@ KIDX = f"{sys.executable} -m kidx"
 
 
 assert isinstance(cli, LazyGroup)
-EVERY_COMMAND = {words: command for words, command, _ in cli.walk() if not isinstance(command, click.Group)}
+EVERY_COMMAND = {words: command for words, command, _ in every_command(cli) if not isinstance(command, click.Group)}
 
 
 @pytest.mark.parametrize("words", EVERY_COMMAND)

@@ -67,7 +67,7 @@ def test_kidx_alone_shows_its_help() -> None:
 def test_a_choice_of_rules_is_part_of_the_verdict() -> None:
     ran = kidx_here("verify", "--ignore", "zero-tail", INDEX.parent)
     assert ran.status == CLEAN
-    assert "KX110 zero-tail: left out by --select or --ignore" in ran.out.decode()
+    assert "KX110 zero-tail: left out by --select, --ignore or the configuration" in ran.out.decode()
     skipped = kidx_here("verify", "--select", "KX1", "--format", "json", INDEX.parent).out.decode()
-    assert "rules" in skipped and "left out by --select or --ignore" in skipped
+    assert "rules" in skipped and "left out by --select, --ignore or the configuration" in skipped
     assert "left out" not in kidx_here("verify", INDEX.parent).out.decode()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,6 +71,8 @@ class Message(NamedTuple):
 @cache
 def messages() -> dict[str, Message]:
     """Every message of the table by name."""
+    from importlib.resources import files  # it imports zipfile, tempfile and random: a look at an index needs none
+
     text = files(__package__).joinpath("messages.txt").read_text(encoding="utf-8")
     found = {}
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
