@@ -11,7 +11,6 @@ from click.core import ParameterSource
 
 from kidx.cli import lookup_options, options, search_options, values
 from kidx.cli.commands import TakesNegativeNumbers
-from kidx.cli.tier_options import key_file_option, remote_option
 from kidx.errors import UsageError
 from kidx.report.printing import print_table
 
@@ -47,8 +46,6 @@ Examples:
 @search_options.targets_from_option
 @search_options.index_kind_option
 @options.base_offset_option
-@remote_option
-@key_file_option
 @options.max_inflate_bytes_option()
 @options.format_option()
 @options.iso_option

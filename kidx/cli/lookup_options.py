@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx.cli.options import all_of
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import BROKER_VERSION, OFFSET, Bytes
 from kidx.errors import UsageError
 
@@ -33,6 +34,7 @@ index_search_options = all_of(
     click.option("--fetch-to", type=OFFSET, help="Transaction index: the offset after a fetch's last."),
 )
 log_read_options = all_of(
+    tier_options,
     click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
     click.option(
         "--timestamp",

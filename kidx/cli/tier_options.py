@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kidx.cli.options import all_of
 from kidx.errors import UsageError
 
 
@@ -37,3 +38,4 @@ remote_option = click.option(
     type=click.Path(readable=False),
     help="Tiered storage: the directory or URI of the remote tier; may be repeated.",
 )
+tier_options = all_of(remote_option, key_file_option)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx.cli import commands, options, search_options, trace_options, values
-from kidx.cli.tier_options import key_file_option
 from kidx.report.printing import print_table, wants_color
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ Examples:
 @search_options.targets_from_option
 @search_options.index_kind_option
 @options.base_offset_option
-@key_file_option
 @options.format_option()
 @options.color_option
 def command(form: str, color: str, svg: str | None, html: str | None, **asked: Any) -> int:

@@ -9,7 +9,7 @@ from kidx.cli.known_findings import KnownFindings, known_findings_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.reporting import Reporting, reporting_options
-from kidx.cli.tier_options import key_file_option, remote_option
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import JOBS, PATH
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
@@ -40,8 +40,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @reporting_options("kafka", "KX1")
 @known_findings_options
 @checking_options
-@remote_option
-@key_file_option
+@tier_options
 @click.option(
     "--kind",
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
@@ -68,9 +67,7 @@ def command(
     PATH is a file, a partition's directory, a log dir, a tree, a pattern, or `-` (standard input, with --kind). Without
     --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is listed. If
     something cannot be read, the exit status is 3.
-
-    With --remote, log dirs are held against their remote tier and __remote_log_metadata. A tier alone is checked as a
-    PATH.
+    With --remote, log dirs are held against their tier and __remote_log_metadata; a tier alone can be a PATH.
     """
     from kidx.checks.catalogue import RULES
     from kidx.checks.engine.run import check_all

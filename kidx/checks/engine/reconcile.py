@@ -35,7 +35,9 @@ def reconcile(directories: Iterable[str], options: Options, log_dirs: LogDirs, f
     The files have been checked by then, with these findings: nothing is counted as covered. Those about objects that no
     broker reads become notes. Raises UsageError where there is no log dir.
     """
-    given = {absolute(d): d for each in directories for d in (each, os.path.dirname(absolute(each))) if is_log_dir(d)}
+    paths = list(directories)
+    around = {os.path.dirname(absolute(path)): os.path.dirname(absolute(path)) for path in paths}
+    given = {key: path for key, path in (around | {absolute(path): path for path in paths}).items() if is_log_dir(path)}
     if not given:
         raise UsageError("--remote holds log dirs against a tier, and none of the paths is one or lies in one")
     reconciliation = _Reconciliation([LogDir(d) for d in given.values()], options, log_dirs)

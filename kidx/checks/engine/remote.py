@@ -19,7 +19,7 @@ from kidx.evidence import read_file
 from kidx.evidence.tiered import DamagedObject, damaged_chunks, read_manifest
 from kidx.findings import limited
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
-from kidx.formats.remote_objects import LOG, MANIFEST, Manifest
+from kidx.formats.remote_objects import LOG, MANIFEST, Manifest, parse_object_name
 from kidx.logdir.names import LEADER_EPOCHS
 from kidx.logdir.tree import Partition
 from kidx.tiered.objects import RemoteCopy
@@ -123,4 +123,4 @@ class RemoteDirectoryCheck:
 
 def holds_copies(partition: Partition) -> bool:
     """Whether a directory's names are those of objects of a tier."""
-    return any(file.name.tag and os.path.basename(file.path)[20:21] == "-" for file in partition.files)
+    return any(file.name.tag and parse_object_name(os.path.basename(file.path)) for file in partition.files)
