@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -80,7 +79,7 @@ def _print_tables(paths: list[str], form: str, kind: str | None, iso: bool, requ
     files = list(input_files(paths, kind, KINDS))
     if form == "csv" and len({ROW_KINDS.get(f.kind, f.kind) for f in files if isinstance(f, InputFile)}) > 1:
         raise UsageError("csv holds one kind of row, and these files have several; choose one with --kind")
-    several = len(files) > 1 or any(os.path.isdir(path) for path in paths)
+    several = [file.path for file in files if isinstance(file, InputFile)] != paths
     printer = Printer(form, iso=iso, headings=several, any_schema="kidx.dump.v1")
 
     def print_file(file: InputFile) -> int:

@@ -10,7 +10,7 @@ import stat
 import sys
 
 from kidx.errors import CannotRead, LimitExceeded, TooLarge
-from kidx.evidence.file import SMALL_FILE_BYTES, Evidence, cannot_read, from_bytes
+from kidx.evidence.file import Evidence, cannot_read, from_bytes
 from kidx.evidence.listing import STDIN_NAMES, is_uri, may_be_object
 
 STREAM_LIMIT_BYTES = 2 << 30  # a segment and its indexes are at most 2^31-1 bytes: Kafka addresses them with an int
@@ -61,8 +61,8 @@ def open_inside(directory_fd: int, name: str, path: str) -> Evidence:
     return _open(name, path, directory_fd, _FLAGS | os.O_NOFOLLOW)
 
 
-def read_file(path: str, limit_bytes: int = SMALL_FILE_BYTES) -> bytes:
-    """A whole small file (a checkpoint, a snapshot, a properties file). Raises TooLarge above `limit_bytes`."""
+def read_file(path: str, limit_bytes: int | None = None) -> bytes:
+    """A whole small file (a checkpoint, a snapshot, a properties file). Raises TooLarge as Evidence.read_all does."""
     with open_evidence(path) as evidence:
         return evidence.read_all(limit_bytes)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -136,8 +137,10 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         matches = [path]
         if is_uri(path):
             matches = _remote_matches(path) or matches
-        elif path != "-" and not os.path.lexists(path):
-            matches = _local_matches(path) or matches
+        elif path != "-":
+            with suppress(CannotRead):  # opening it reports why
+                if not exists(path):
+                    matches = _local_matches(path) or matches
         for match in matches:
             if match not in seen:
                 seen.add(match)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import is_directory, read_file
+from kidx.evidence import exists, is_directory, read_file
 from kidx.formats.checkpoints import parse_properties
 from kidx.logdir import LogDir
 from kidx.logdir.cluster import ClusterMetadata
@@ -23,7 +23,6 @@ from kidx.startup.versions import BrokerVersion
 
 _RUNTIME = "java.lang.RuntimeException: "
 _RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved
-_PROPERTIES_BYTES = 1 << 16
 _RANDOM_UUID_VERSION = 4
 
 
@@ -63,7 +62,7 @@ def read_meta_properties(log_dirs: Sequence[LogDir], version: BrokerVersion) -> 
 def _read(log_dir: str, version: BrokerVersion) -> MetaProperties | None:
     """MetaProperties.Builder: None where it throws, which counts as unreadable."""
     path = os.path.join(log_dir, META_PROPERTIES)
-    said = parse_properties(read_file(path, _PROPERTIES_BYTES))
+    said = parse_properties(read_file(path))
     number = said.get("version", "0" if version.kraft else "")
     if number not in ("0", "1") or (not version.kraft and number != "0"):
         return None
@@ -127,7 +126,7 @@ def is_log_dir(path: str) -> bool:
     """Whether it is a directory: a file in its place goes offline. Raises CannotRead where there is nothing."""
     if is_directory(path):
         return True
-    if not os.path.lexists(path):
+    if not exists(path):
         raise CannotRead(f"{path}: no such file or directory")
     return False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import list_directory, read_file
+from kidx.evidence import exists, file_size, list_directory, read_file, system_failures
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES
 from kidx.logdir import Cluster, LogDir
 from kidx.logdir.cluster import Assignment, ClusterMetadata
@@ -43,8 +43,6 @@ from kidx.startup.outcome import (
 )
 from kidx.startup.versions import BrokerVersion, nearest_version
 
-_CHECKPOINT_BYTES = 64 << 20
-_SMALL_BYTES = 16 << 20
 _BOOTSTRAP = "bootstrap.checkpoint"
 _ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNIQUE = "<uuid>"
@@ -67,7 +65,9 @@ def predict(log_dirs: Sequence[str], version: str) -> Prediction:
 
     Raises UsageError for a version that is none, CannotRead for a log dir that cannot be listed.
     """
-    return _Start(log_dirs, nearest_version(version)).run()
+    with system_failures() as failures:
+        prediction = _Start(log_dirs, nearest_version(version)).run()
+    return prediction._replace(unread=tuple(dict.fromkeys((*prediction.unread, *failures))))
 
 
 class _Start:
@@ -265,7 +265,7 @@ class _Start:
 
     def _topic_id(self, path: str) -> str | None:
         """PartitionMetadataFile.read: a version of at least 0, and the id."""
-        lines = [*read_file(path, _SMALL_BYTES).decode("utf-8", "replace").splitlines(), None, None]
+        lines = [*read_file(path).decode("utf-8", "replace").splitlines(), None, None]
         for at, line in enumerate(lines[:2]):
             if line is None:
                 said = f"java.lang.NullPointerException: {path} has {at} lines"
@@ -301,7 +301,7 @@ class _Start:
         return {(topic, int(partition)): int(offset) for topic, partition, offset in content.rows}
 
     def _read_checkpoint(self, path: str, numbers_from: int) -> CheckpointContent:
-        data = read_file(path, _CHECKPOINT_BYTES)
+        data = read_file(path)
         return read_checkpoint(data, path, numbers_from, malformed_is_io_error=self.version.malformed_is_io_error)
 
     def _read_later_checkpoints(self) -> None:
@@ -431,10 +431,7 @@ class _Start:
 def _emptied_logs(replica: _Replica) -> Iterable[Action]:
     """The first segment's file is there again, and empty."""
     path = os.path.join(replica.directory, replica.name, f"{0:020d}.log")
-    try:
-        size = os.stat(path).st_size
-    except OSError:
-        return
+    size = file_size(path) if exists(path) else 0
     if size:
         why = f"an empty log takes its place: {size:,} to 0 bytes"
         yield Action(TRUNCATE, BEHAVIOURS["remade-empty"], why, replica.directory, replica.name, 0, path, size, 0)

@@ -30,7 +30,6 @@ from kidx.state.replay import Moment
 NAME = f"{METADATA_TOPIC}-0"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 _QUORUM_STATE = "quorum-state"
-_SMALL_BYTES = 16 << 20
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
@@ -50,7 +49,7 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
     voters = _voters(directory) if _QUORUM_STATE in names else []
     if LEADER_EPOCHS in names:
         path = os.path.join(directory, LEADER_EPOCHS)
-        content = read_checkpoint(read_file(path, _SMALL_BYTES), path, 0, malformed_is_io_error=False)
+        content = read_checkpoint(read_file(path), path, 0, malformed_is_io_error=False)
         if said := content.io_error or content.number_error:
             raise BrokerRefuses(BEHAVIOURS["leader-epochs-malformed"], said, path)
     settings = LogSettings(False, 0, 0, DEFAULT_INDEX_INTERVAL_BYTES)
@@ -73,7 +72,7 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
 def _voters(directory: str) -> list[int]:
     path = os.path.join(directory, _QUORUM_STATE)
     try:
-        state = parse_quorum_state(read_file(path, _SMALL_BYTES))
+        state = parse_quorum_state(read_file(path))
     except WrongFormat as e:
         raise BrokerRefuses(
             BEHAVIOURS["quorum-state-unusable"], f"java.io.UncheckedIOException: {path}: {e}", path

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from struct import Struct
 
 from kidx.errors import CannotRead, Refused
-from kidx.evidence import Evidence, open_evidence
+from kidx.evidence import Evidence, is_file, open_evidence
 
 LOCK_FILE = ".lock"
 _FLOCK = Struct("hhqqi0q")  # struct flock of 64-bit Linux: type, whence, start, length (0: to the end), pid
@@ -26,7 +26,7 @@ def lock_files(directory: str) -> Iterator[str]:
     here = os.path.realpath(directory)
     while True:
         path = os.path.join(here, LOCK_FILE)
-        if os.path.isfile(path):
+        if is_file(path):
             yield path
         above = os.path.dirname(here)
         if above == here:

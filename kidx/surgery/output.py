@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 
 from kidx.errors import CannotRead, Refused, UsageError
-from kidx.evidence import is_uri
+from kidx.evidence import is_directory, is_uri
 from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import holds_evidence
 from kidx.surgery.new_file import write_all
@@ -51,7 +51,7 @@ def refuse_file(path: str) -> None:
     if os.path.islink(path):
         raise UsageError(f"{path}: a symbolic link; name the file itself")
     directory = os.path.dirname(path) or "."
-    if os.path.isdir(directory) and holds_evidence(directory):
+    if is_directory(directory) and holds_evidence(directory):
         raise UsageError(f"{path}: Kafka's files are in that directory, and kidx writes none there; name another")
 
 
@@ -67,7 +67,7 @@ def refuse_place(output: str, sources: Iterable[str]) -> None:
         if os.path.commonpath((place, origin)) in (place, origin):
             raise Refused(f"{output}: it is, contains or lies in what is read ({source}); name another")
     nearest = place
-    while not os.path.isdir(nearest):
+    while not is_directory(nearest):
         nearest = os.path.dirname(nearest)
     if holds_evidence(nearest):
         raise Refused(f"{output}: Kafka's files are there, and kidx writes none among them; name another directory")

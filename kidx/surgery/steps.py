@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused
-from kidx.evidence import from_bytes
+from kidx.evidence import from_bytes, is_file
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 from kidx.logdir.tree import Segment
 from kidx.surgery.index_interval import Interval
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 def index_step(change: Change, base_offset: int) -> Step:
     """The step of a command that changes one index. A new file gets the owner and the mode of its segment's log."""
     log = os.path.splitext(change.path)[0] + ".log"
-    like = log if os.path.isfile(log) else None
+    like = log if is_file(log) else None
     return Step(change, base_offset, lambda: carry_out(change, new_run(), like=like))
 
 

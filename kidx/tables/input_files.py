@@ -36,7 +36,13 @@ def input_files(paths: Iterable[str], kind: str | None, known: Iterable[str]) ->
             if kind is None:
                 raise UsageError("standard input has no name that says what it is; add --kind")
             yield InputFile(path, kind)
-        elif is_directory(path):
+            continue
+        try:
+            directory = is_directory(path)
+        except CannotRead as e:
+            yield e
+            continue
+        if directory:
             empty = True
             for below in _files_below(path):
                 if isinstance(below, CannotRead):

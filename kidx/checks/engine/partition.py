@@ -23,10 +23,9 @@ from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.checks.subjects.logs import LogFacts
 from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing, LogStart
-from kidx.errors import CannotRead, KidxError, UsageError
-from kidx.evidence import list_directory, must_exist, read_file
+from kidx.errors import CannotRead, UsageError
+from kidx.evidence import is_directory, list_directory, must_exist, system_failures
 from kidx.findings import NOT_HELD, NOTE, limited
-from kidx.formats.checkpoints import parse_offset_checkpoint
 from kidx.formats.remote_objects import parse_object_name
 from kidx.logdir.log_dir import INDEX_CACHE, LOG_STARTS, PARTITION
 from kidx.logdir.names import (
@@ -35,7 +34,6 @@ from kidx.logdir.names import (
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
     FileName,
-    PartitionName,
     base_offset_of,
     parse_file_name,
 )
@@ -53,6 +51,13 @@ def check_target(target: Target, options: Options, log_dirs: LogDirs | None = No
 
     `log_dirs` are those of the run, so that each is listed once.
     """
+    with system_failures() as failures:
+        done = _check_target(target, options, log_dirs or LogDirs())
+    done.failed(failures)
+    return done
+
+
+def _check_target(target: Target, options: Options, log_dirs: LogDirs) -> CheckResult:
     try:
         partition = Partition(target.directory, list_directory(target.directory or "."))
     except CannotRead as e:
@@ -61,7 +66,7 @@ def check_target(target: Target, options: Options, log_dirs: LogDirs | None = No
             done.cannot(target.directory, str(e))
             return done
         partition = Partition(target.directory, [])  # its files may be readable all the same
-    return _check_partition(partition, options, log_dirs or LogDirs(), target.names)
+    return _check_partition(partition, options, log_dirs, target.names)
 
 
 def _check_partition(
@@ -135,9 +140,16 @@ class _PartitionCheck:
         self.compacted = self._has_a_cleaner()  # or a log turns out to have been compacted: missing offsets are no loss
 
     def everything(self) -> CheckResult:
-        """Check every file."""
+        """Check every file. Where the system fails, what was found and covered until then is kept."""
+        try:
+            self._everything()
+        except CannotRead as e:
+            self.done.cannot(self.partition.directory, str(e))
+        return self.done
+
+    def _everything(self) -> None:
         if not self.partition.files:
-            store = os.path.isdir(os.path.join(self.partition.directory, "commitlog"))
+            store = is_directory(os.path.join(self.partition.directory, "commitlog"))
             hint = "; RocketMQ's are: kidx rocketmq verify" if store else ""
             self.done.skip(self.partition.directory, f"none of Kafka's data files is in it{hint}")
         for file in self.partition.files:
@@ -160,10 +172,16 @@ class _PartitionCheck:
         )
         self.done.findings += limited(findings_about(Listing(self.partition, self.options.live, self.context.witness)))
         self.done.findings += limited(findings_about(self._log_start()))
-        return self.done
 
     def one(self, file: DataFile) -> CheckResult:
         """Check one file, with the others of its segment."""
+        try:
+            self._one(file)
+        except CannotRead as e:
+            self.done.cannot(file.path, str(e))
+        return self.done
+
+    def _one(self, file: DataFile) -> None:
         if file.kind in SMALL_KINDS:
             self.small_files.check(file)
             if file.kind in (PRODUCER_SNAPSHOT, "leader_epochs"):
@@ -179,7 +197,6 @@ class _PartitionCheck:
             segment.files[file.kind] = file
             self._segment(segment)
             self._between_segments()
-        return self.done
 
     def _loose(self, file: DataFile) -> None:
         """A file of a segment whose name holds no base offset."""
@@ -222,14 +239,9 @@ class _PartitionCheck:
     def _has_a_cleaner(self) -> bool:
         """Whether it is known without looking into the logs that a cleaner has been at work here."""
         name = self.partition.name
-        return name is not None and (name.topic in _COMPACTED_TOPICS or self._cleaner_knows(name))
-
-    def _cleaner_knows(self, name: PartitionName) -> bool:
-        try:
-            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"))
-        except KidxError:
+        if name is None:
             return False
-        return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])
+        return name.topic in _COMPACTED_TOPICS or name[:2] in self.context.log_dirs.cleaned_to(self.partition)
 
     def _living(self) -> list[CheckedSegment]:
         return [s for s in self.segments if s.is_living]

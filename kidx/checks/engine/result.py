@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kidx.checks.engine.options import Options
 from kidx.errors import KidxError
 from kidx.evidence import STDIN_NAMES, exists
@@ -43,6 +45,13 @@ class CheckResult:
         if self.only in (None, path):
             self.unread.append(sentence)
             self.coverage.unreadable += 1
+
+    def failed(self, sentences: Iterable[str]) -> None:
+        """Note failures of the system (kidx.evidence.system_failures), each once."""
+        for sentence in dict.fromkeys(sentences):
+            if sentence not in self.unread:
+                self.unread.append(sentence)
+                self.coverage.unreadable += 1
 
     def skip(self, path: str, why: str, skipped_bytes: int = 0, where: str = "") -> None:
         """Note that a file, or something of it, was not checked."""

@@ -127,7 +127,8 @@ def meta_properties_wrong(judged: JudgedLogDir) -> Iterator[Finding] | None:
 def _wrong_properties(judged: JudgedLogDir) -> Iterator[Finding]:
     identity = judged.log_dir.identity
     for problem in identity.problems:
-        if _SOME not in problem.why and not problem.why.startswith("it has no version"):  # KX527, KX505
+        elsewhere = _SOME in problem.why or problem.why.startswith("it has no version")  # KX527, KX505
+        if not elsewhere and not problem.unread:
             yield META_PROPERTIES_WRONG.finding(judged.meta_properties, problem.why)
     if identity.version not in (None, 0, 1):
         said = f"version={identity.version}; brokers know 0 and 1"

@@ -219,8 +219,9 @@ def logs_missing(listing: Listing) -> list[Finding] | None:
 def partition_emptied(judged: JudgedLogDir) -> Iterator[Finding]:
     """Partitions without any data file, where others have logs: nobody walks into them."""
     empty = [p for p in judged.partitions if not _files_of(p)]
+    witness = Witness(judged.log_dir)
     for partition in empty:
-        if Witness(judged.log_dir).others_have(partition, LOG) and exists(partition.directory):
+        if witness.others_have(partition, LOG) and exists(partition.directory):
             said = "no data file is in it; other partitions of the log dir have logs"
             severity = NOTE if judged.live else None
             yield LOGS_MISSING.finding(partition.directory, said, expected=".log", found=0, severity=severity)

@@ -17,6 +17,7 @@ from kidx.evidence import absolute, exists
 from kidx.formats.schemas.topics import TRANSACTION
 from kidx.logdir.cluster import Cluster, ClusterMetadata
 from kidx.logdir.log_dir import (
+    CLEANED_TO,
     META_PROPERTIES,
     METADATA_TOPIC,
     RECOVERY_POINTS,
@@ -87,6 +88,7 @@ class LogDirs:
     """The log dirs that a run meets: each is listed once, and the metadata log of each cluster replayed once."""
 
     def __init__(self) -> None:
+        self._log_dirs: dict[str, LogDir] = {}
         self._witnesses: dict[str, Witness | None] = {}
         self._metadata: dict[str, ClusterMetadata] = {}
         self._clusters: dict[str, Cluster] = {}
@@ -98,13 +100,23 @@ class LogDirs:
             return None
         path = partition.log_dir
         if path not in self._witnesses:
-            log_dir = LogDir(path)
+            log_dir = self._above(partition)
             try:
                 known = log_dir.looks_like_one
             except KidxError:
                 known = False
             self._witnesses[path] = Witness(log_dir) if known else None
         return self._witnesses[path]
+
+    def cleaned_to(self, partition: Partition) -> Mapping[tuple[str, int], int]:
+        """The cleaner's checkpoint in the directory above a partition's; empty where there is none."""
+        try:
+            return self._above(partition).checkpoint(CLEANED_TO).offsets
+        except KidxError:
+            return {}
+
+    def _above(self, partition: Partition) -> LogDir:
+        return self._log_dirs.setdefault(partition.log_dir, LogDir(partition.log_dir))
 
     def cluster_of(self, log_dir: LogDir) -> Cluster:
         """The cluster of a log dir, which prefers its own metadata log, then that of another disk of its broker."""

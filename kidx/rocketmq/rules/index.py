@@ -8,6 +8,7 @@ import numpy as np
 
 from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
 from kidx.rocketmq.formats import INDEX_HEADER
+from kidx.rocketmq.index_file import MOST_SLOTS
 from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.texts import REBUILD
 from kidx.rocketmq.subjects.index_entries import IndexEntries
@@ -72,6 +73,10 @@ def index_unreadable(file: IndexEntries) -> Iterator[Finding]:
     elif file.shape is not None and not file.readable:
         count = file.index.count
         said = f"it counts {count - 1} entries and has room for {file.room}"
+        if 1 <= count <= file.room:
+            said = f"it counts {count - 1} entries, and most of their bytes are holes"
+            if not file.in_holes:
+                said = f"{file.index.slots:,} slots are more than the {MOST_SLOTS:,} that kidx reads"
         yield INDEX_UNREADABLE.finding(path, said, span=(0, INDEX_HEADER.size), found=count)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kidx.findings import ERROR, WARNING, Finding, Rule
 from kidx.rocketmq.formats import MAX_EXT_ADDRESS, SCHEDULE_TOPIC
-from kidx.rocketmq.messages import Message, decode
+from kidx.rocketmq.messages import MAX_MESSAGE_BYTES, Message, decode
 from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.queue_units import UNIT_ORDER
 from kidx.rocketmq.rules.texts import BROKEN_UNIT, REBUILD
@@ -203,7 +203,7 @@ def _delivery(scanned: ScannedUnits, unit: int) -> int | None:
     """The delivery time of a unit's message, by the delay levels that are known, else by the default ones."""
     at = int(scanned.units.at[unit])
     file = scanned.log.find(at)
-    message = decode(file.read(at - file.base, int(scanned.units.size[unit]))) if file else None
+    message = decode(file.read(at - file.base, min(int(scanned.units.size[unit]), MAX_MESSAGE_BYTES))) if file else None
     return message.delivery_timestamp(scanned.delay_levels_ms) if isinstance(message, Message) else None
 
 
