@@ -28,6 +28,7 @@ COMMANDS = {
     "trim": ("kidx.cli.trim", "Cut off the zero tail of an index."),
     "resize": ("kidx.cli.resize", "Change the allocated size of an index."),
     "rocketmq": ("kidx.cli.rocketmq", "The same commands for RocketMQ's stores."),
+    "help": ("kidx.cli.help", "Print the help of a command."),
     "completion": ("kidx.cli.completion", "Print the completion script for a shell."),
 }
 # The headings of `kidx --help`, by the first command below each.

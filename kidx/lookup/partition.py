@@ -172,7 +172,7 @@ class PartitionReader:
         if timestamp < 0:
             self.must_be_known(timestamp, start, broker_version)
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-            word = _word_of(timestamp)
+            word = word_of(timestamp)
             raise CannotRead(
                 f"{self.partition.directory}: {word} ({timestamp}) is known from the remote tier, which --remote "
                 "names; for a partition that is not tiered a broker answers none"
@@ -219,7 +219,7 @@ class PartitionReader:
             raise UsageError(f"{timestamp} is no time: negative ones that a broker knows are {known}")
         since = _SINCE.get(timestamp, versions.OLDEST)
         if broker_version < since:
-            word, text = _word_of(timestamp), versions.version_text
+            word, text = word_of(timestamp), versions.version_text
             raise UsageError(
                 f"{word} ({timestamp}): a broker of {text(broker_version)} does not know it; it came with {text(since)}"
             )
@@ -253,7 +253,8 @@ class PartitionReader:
         return not is_aborted(self.segments_from(segment), batch.producer_id, offset)
 
 
-def _word_of(timestamp: int) -> str:
+def word_of(timestamp: int) -> str:
+    """The name of one of SPECIAL."""
     return next(word for word, number in SPECIAL.items() if number == timestamp)
 
 
