@@ -145,7 +145,7 @@ class RemoteLogState:
             index.remove(key["segment"], epochs)
         if state == DELETE_FINISHED:
             self.deleted.add(key["segment"])
-            self.facts.drop(SEGMENT_KIND, key)
+            self.facts.drop(SEGMENT_KIND, key, record.offset, record.timestamp)
             return
         custom = data["customMetadata"] if data["customMetadata"] is not None else there.value["customMetadata"]
         changed = {"brokerId": data["brokerId"], "eventTimestampMs": data["eventTimestampMs"], "customMetadata": custom}
