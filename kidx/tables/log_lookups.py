@@ -50,14 +50,16 @@ def read_table(
     base_offset: int | None = None,
     isolation: str | None = None,
     page_bytes: int | None = None,
+    remote: Sequence[str] = (),
 ) -> Table:
     """kidx.read.v1: one row, the batch and the record that a fetch from `offset` begins with.
 
     `path` is a segment's log or a partition's directory. `max_bytes` adds the slice that a fetch of that size gets,
     `isolation` (read_committed, read_uncommitted) whether a consumer sees the record, `page_bytes` the pages touched.
+    `remote` are tiers that hold the older segments of a partition.
     Raises UsageError for a path that is neither, CannotRead.
     """
-    return _LogLookup(path, base_offset, isolation, page_bytes).read(offset, max_bytes)
+    return _LogLookup(path, base_offset, isolation, page_bytes, remote).read(offset, max_bytes)
 
 
 def find_table(
@@ -69,6 +71,7 @@ def find_table(
     isolation: str | None = None,
     page_bytes: int | None = None,
     broker_version: Version = NEWEST,
+    remote: Sequence[str] = (),
 ) -> Table:
     """kidx.find.v1: one row, the first record at or past a time, as a segment or as the broker's ListOffsets finds it.
 
@@ -76,13 +79,30 @@ def find_table(
     `broker_version`; no record before the offset `start` counts. The other arguments and the errors are those of
     read_table.
     """
-    return _LogLookup(path, base_offset, isolation, page_bytes).find(timestamp, start, broker_version)
+    return _LogLookup(path, base_offset, isolation, page_bytes, remote).find(timestamp, start, broker_version)
+
+
+def _reader_of(directory: str, remote: Sequence[str]) -> PartitionReader:
+    """The log of a directory; of the segments in tiers, too, and of a tier's own directory."""
+    partition = Partition(directory)
+    if not remote and not any(segment.tag for segment in partition.segments):
+        return PartitionReader(partition)
+    from kidx.tiered.log import open_tiered
+
+    return open_tiered(directory, remote)
 
 
 class _LogLookup:
     """One look-up in a segment (a .log file) or in a whole partition (a directory)."""
 
-    def __init__(self, path: str, base_offset: int | None, isolation: str | None, page_bytes: int | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        base_offset: int | None,
+        isolation: str | None,
+        page_bytes: int | None,
+        remote: Sequence[str],
+    ) -> None:
         """Raises UsageError for a path that is neither, CannotRead."""
         self._path, self._isolation, self._page_bytes = path, isolation, page_bytes
         self._notes = Notes()
@@ -96,7 +116,7 @@ class _LogLookup:
             self._segment = segment_of(path, name, base_offset_of(path, base_offset))
             directory = os.path.dirname(path)
         needs_partition = self._segment is None or isolation is not None
-        self._partition = PartitionReader(Partition(directory)) if needs_partition else None
+        self._partition = _reader_of(directory, remote) if needs_partition else None
 
     def read(self, offset: int, max_bytes: int | None) -> Table:
         """See read_table."""

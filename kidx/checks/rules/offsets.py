@@ -140,7 +140,9 @@ def first_segment_missing(start: LogStart) -> list[Finding] | None:
     A clean stop writes the checkpoint last, and only for logs that start within a segment.
     """
     first = start.living[0].segment if start.living else None
-    if start.offset is None or first is None or not start.clean_start or start.offset >= first.base_offset:
+    if start.offset is None or first is None or not start.clean_start or start.tiered:
+        return None
+    if start.offset >= first.base_offset:
         return None
     text = f"the log starts at offset {start.offset} by log-start-offset-checkpoint, its first segment at "
     return [

@@ -24,12 +24,14 @@ class IndexFacts(NamedTuple):
     """What the files around an index say about it.
 
     `next_base_offset` is the first offset that cannot be in this segment, None where it is unknown. `zero_tail` gives
-    the severity of preallocation here and the reason; it is called only where there is some.
+    the severity of preallocation here and the reason; it is called only where there is some. `copied`: it is of a
+    segment in a tier, or of the cache of such indexes.
     """
 
     base_offset: int
     next_base_offset: int | None = None
     zero_tail: Callable[[], tuple[str, str]] = lambda: (NOTE, UNKNOWN_STOP)
+    copied: bool = False
 
 
 class IndexFile:
