@@ -53,6 +53,7 @@ COMMANDS = [
     "verify damaged --statistics",
     "diff txn-0 damaged",
     "startup .",
+    "recover . --dry-run",
     "explain KX101",
     f"trace {TXN}.index 150",
     "trace --grow",

@@ -65,8 +65,11 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
     from kidx.text.quantities import timestamp_ms
 
     offset, timestamp = asked["offset"], asked["timestamp"]
-    if asked["targets"] or (offset is not None and timestamp is not None):
-        raise UsageError(f"{path}: for a log, give either --offset or --timestamp, without targets")
+    if len(asked["targets"]) == 1 and offset is timestamp is asked["from_file"] is None:
+        (target,) = asked["targets"]
+        offset, timestamp = (OFFSET.convert(target, None, None), None) if target.isdigit() else (None, target)
+    elif asked["targets"] or asked["from_file"] or (offset is None) == (timestamp is None):
+        raise UsageError(f"{path}: for a log, give one of --offset, --timestamp and a single target")
     if offset is None and asked["max_bytes"] is not None:
         raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
     if timestamp is None and asked["start"] is not None:

@@ -43,7 +43,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
     help="The kind of a file whose name does not show it; required for `-`.",
 )
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @click.option(
     "--suggest", is_flag=True, help="Show which kidx command repairs each finding, and what an alternative costs."
 )

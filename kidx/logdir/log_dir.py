@@ -33,7 +33,7 @@ KNOWN_FILE, OTHER_FILE = "known_file", "file"
 
 _LARGEST_PARTITION = 2**31 - 1
 _ID_BYTES = 16
-_RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved: the ids with so small a number
+RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved: the ids with so small a number
 
 
 class Problem(NamedTuple):
@@ -161,7 +161,7 @@ class LogDir:
             found.append(
                 Problem(path, f"cluster.id={cluster_id[:100]}: a known image wrote Scala's Some() around the id")
             )
-        if directory_id is not None and (why := why_no_id(directory_id, _RESERVED_DIRECTORY_IDS)):
+        if directory_id is not None and (why := why_no_id(directory_id, RESERVED_DIRECTORY_IDS)):
             found.append(Problem(path, f"directory.id={directory_id[:100]}: {why}"))
         return Identity(cluster_id, node_id, directory_id, version, tuple(found))
 

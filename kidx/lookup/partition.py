@@ -203,14 +203,14 @@ class PartitionReader:
             raise UsageError(f"{timestamp} is no time: negative ones that a broker knows are {known}")
         since = _SINCE.get(timestamp, versions.OLDEST)
         if broker_version < since:
-            word, text = _word_of(timestamp), versions.version_text
+            word, text = word_of(timestamp), versions.version_text
             raise UsageError(
                 f"{word} ({timestamp}): a broker of {text(broker_version)} does not know it; it came with {text(since)}"
             )
         if start is not None:
             raise UsageError(f"{timestamp} asks for no time, so --start has no meaning with it")
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-            word = _word_of(timestamp)
+            word = word_of(timestamp)
             raise CannotRead(
                 f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
                 "a partition's files; for a partition that is not tiered a broker answers none"
@@ -242,7 +242,8 @@ class PartitionReader:
         return not is_aborted(self.segments_from(segment), batch.producer_id, offset)
 
 
-def _word_of(timestamp: int) -> str:
+def word_of(timestamp: int) -> str:
+    """The name of one of SPECIAL."""
     return next(word for word, number in SPECIAL.items() if number == timestamp)
 
 

@@ -67,7 +67,7 @@ class Growth(NamedTuple):
 def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
     """The subject of KAFKA-6432: looking up the last entry in an index of `pages` full pages, for any entries."""
     needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
-    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
+    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0]
     return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])
 
 

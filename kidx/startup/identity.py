@@ -16,13 +16,12 @@ from kidx.evidence import exists, is_directory, read_file
 from kidx.formats.checkpoints import parse_properties
 from kidx.logdir import LogDir
 from kidx.logdir.cluster import ClusterMetadata
-from kidx.logdir.log_dir import META_PROPERTIES
+from kidx.logdir.log_dir import META_PROPERTIES, RESERVED_DIRECTORY_IDS
 from kidx.startup.behaviours import BEHAVIOURS
 from kidx.startup.outcome import BrokerRefuses
 from kidx.startup.versions import BrokerVersion
 
 _RUNTIME = "java.lang.RuntimeException: "
-_RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved
 _RANDOM_UUID_VERSION = 4
 
 
@@ -92,7 +91,7 @@ def _verify(read: Sequence[MetaProperties], version: BrokerVersion) -> None:
             raise BrokerRefuses(BEHAVIOURS["meta-cluster-id-not-generated"], told, path)
         if each.directory_id is not None and version.kraft:
             number = _uuid_number(each.directory_id)
-            if number is not None and number < _RESERVED_DIRECTORY_IDS:
+            if number is not None and number < RESERVED_DIRECTORY_IDS:
                 said = f"Invalid reserved directory ID {each.directory_id} found in {each.log_dir}"
                 raise BrokerRefuses(BEHAVIOURS["meta-reserved-directory"], _RUNTIME + said, path)
             other = seen.setdefault(each.directory_id, each.log_dir)

@@ -99,9 +99,7 @@ def _command(command: str, path: str, options: str = "") -> str:
 def _log_beside(file: str) -> str | None:
     """The log of the segment that a file belongs to: itself, or the one beside it; None where there is none."""
     name = parse_file_name(file)
-    if name is None or name.base_offset is None or name.state:
-        return None
-    if name.kind not in (LOG, *INDEX_OF_KIND):
+    if name is None or name.state or name.kind not in (LOG, *INDEX_OF_KIND):
         return None
     log = os.path.splitext(file)[0] + ".log"
     return log if is_file(log) else None

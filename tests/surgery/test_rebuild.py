@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import kidx.surgery.rebuild as rebuild_module
 from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
 from kidx.segments import array_reader as block
 from kidx.segments.walk import walk
@@ -337,3 +337,25 @@ def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     in_place = {c.path: bytes_of(c.before) for c in changes_in_place(result)}
     assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
     assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()
+
+
+def test_a_log_that_is_whole_and_at_rest_needs_no_remark(segment: Path) -> None:
+    found = rebuilt_of(segment)
+    assert (found.said, found.log_changed, found.recovered.broken) == ("", False, None)
+
+
+def test_a_marker_after_the_break_aborts_nothing(tmp_path: Path) -> None:
+    """Recovery cuts the log before the batch whose CRC is wrong, so the transaction is still open."""
+    partition = tmp_path / "txn-0"
+    partition.mkdir()
+    begun = batch([record(0)], base_offset=0, attributes=0x10, producer=(7, 0, 0))
+    broken = bytearray(batch([record(0)], base_offset=1))
+    abort = [record(0, key=bytes(4), value=bytes(6))]
+    marker = batch(abort, base_offset=2, attributes=0x30, producer=(7, 0, -1))
+    log = partition / PLAIN.name
+    log.write_bytes(begun + broken + marker)
+    assert len(rebuilt_of(log).recovered.transaction_index) == TRANSACTION_INDEX.size
+    broken[-1] ^= 1
+    log.write_bytes(begun + broken + marker)
+    found = rebuilt_of(log).recovered
+    assert (found.batches, found.transaction_index) == (1, b"")

@@ -119,12 +119,10 @@ def cluster_id_some(judged: JudgedLogDir) -> list[Finding] | None:
 
 
 @check(JudgedLogDir, META_PROPERTIES_WRONG)
-def meta_properties_wrong(judged: JudgedLogDir) -> Iterator[Finding] | None:
+def meta_properties_wrong(judged: JudgedLogDir) -> Iterator[Finding]:
     """A meta.properties that no broker starts with."""
-    return _wrong_properties(judged) if judged.has_meta_properties else None
-
-
-def _wrong_properties(judged: JudgedLogDir) -> Iterator[Finding]:
+    if not judged.has_meta_properties:
+        return
     identity = judged.log_dir.identity
     for problem in identity.problems:
         elsewhere = _SOME in problem.why or problem.why.startswith("it has no version")  # KX527, KX505

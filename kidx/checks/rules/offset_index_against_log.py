@@ -197,15 +197,11 @@ def offset_not_a_batch_end(batches: Batches) -> list[int] | None:
 
 
 @check(CheckedLog, FIRST_OFFSETS_INDEXED, OFFSET_INDEX_OFFSET_NOT_A_BATCH_END)
-def first_offsets(log: CheckedLog) -> Iterator[Found] | None:
+def first_offsets(log: CheckedLog) -> Iterator[Found]:
     """Entries that name their batch's first offset: a note, but not after an entry that names a last one."""
-    return _first_offsets(log) if log.offsets is not None and log.result.first_named else None
-
-
-def _first_offsets(log: CheckedLog) -> Iterator[Found]:
-    entries = log.offsets
-    assert entries is not None
-    result = log.result
+    entries, result = log.offsets, log.result
+    if entries is None or not result.first_named:
+        return
     named = np.concatenate([indexes for indexes, _ in result.first_named])
     ends = np.concatenate([last for _, last in result.first_named])
     later = [f.slot for f in result.findings if f.rule == LATER_BATCH.code and f.slot is not None]

@@ -127,12 +127,10 @@ _MAGIC_AT = 16
 
 
 @check(Listing, ORPHAN_FILE)
-def orphan_file(listing: Listing) -> Iterator[Finding] | None:
+def orphan_file(listing: Listing) -> Iterator[Finding]:
     """Indexes of living segments without a log; where no segment has a log, indexes were copied on purpose."""
-    return _orphan_files(listing) if listing.partition.segments else None
-
-
-def _orphan_files(listing: Listing) -> Iterator[Finding]:
+    if not listing.partition.segments:
+        return
     for segment in listing.partition.all_segments:
         if segment.state or LOG in segment.files:
             continue
@@ -144,17 +142,13 @@ def _orphan_files(listing: Listing) -> Iterator[Finding]:
 
 
 @check(Listing, MISSING_INDEX)
-def missing_index(listing: Listing) -> Iterator[Finding] | None:
+def missing_index(listing: Listing) -> Iterator[Finding]:
     """Living logs without an offset or time index.
 
     Where no segment and no other partition of the log dir has an index, logs were copied on purpose.
     """
-    return _missing_indexes(listing) if listing.partition.segments else None
-
-
-def _missing_indexes(listing: Listing) -> Iterator[Finding]:
     partition, segments = listing.partition, listing.partition.segments
-    if all(OFFSET in s.files and TIME in s.files for s in segments):
+    if not segments or all(OFFSET in s.files and TIME in s.files for s in segments):
         return
     has_some = any(kind in s.files for s in partition.all_segments if not s.state for kind in _INDEXES)
     expected = [kind for kind in (OFFSET, TIME) if has_some or _others_have(listing, kind)]
@@ -261,13 +255,9 @@ def partition_metadata_missing(listing: Listing) -> list[Finding] | None:
 
 
 @check(Listing, SEGMENT_NAME)
-def segment_name(listing: Listing) -> Iterator[Finding] | None:
+def segment_name(listing: Listing) -> Iterator[Finding]:
     """Files with a segment's suffix and another name, in a living partition of a log dir."""
-    return _segment_names(listing) if _is_living(listing) else None
-
-
-def _segment_names(listing: Listing) -> Iterator[Finding]:
-    for file in listing.partition.files:
+    for file in listing.partition.files if _is_living(listing) else ():
         stem, suffix = os.path.splitext(os.path.basename(file.path))
         if file.name.base_offset is not None or file.name.state or suffix not in SEGMENT_SUFFIX.values():
             continue
