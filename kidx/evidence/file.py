@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kidx.evidence.page_cache import NeutralReader
 
 _CHUNK_BYTES = 1 << 20
-_HOLES_FROM_BYTES = 16 << 20
+_HOLES_FROM_BYTES = 64 << 20
 _FIRST_ZEROS_BYTES = 4096  # most files end in data, so the first look at a file's end is short
 _ZEROS = bytes(_CHUNK_BYTES)
 
