@@ -21,6 +21,7 @@ Examples:
   kidx state __cluster_metadata-0 --kind partition --kind broker
   kidx state __cluster_metadata-0 --diff 4100 4200
   kidx state /var/lib/kafka/data --group billing
+  kidx state --quorum controller1 controller2 controller3
   kidx state broker1 broker2 broker3 --transactional-id payments-4
 """
 
@@ -40,12 +41,11 @@ def known_kinds() -> list[str]:
 @click.option("--topic", help="Only facts about this topic.")
 @click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
+@click.option("--kind", "kinds", multiple=True, type=OneOf("KIND", known_kinds), help="Only this kind; repeatable.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=OneOf("KIND", known_kinds), help="Only facts of this kind; may be repeated."
+    "--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, if its directory does not say."
 )
-@click.option(
-    "--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, whatever the directory is called."
-)
+@click.option("--quorum", is_flag=True, help="Compare copies of __cluster_metadata-0: which one is the best seed.")
 @options.max_inflate_option
 @options.iso_option
 @options.format_option()
@@ -56,6 +56,7 @@ def command(
     diff: tuple[str, str] | None,
     kinds: tuple[str, ...],
     decoder: str | None,
+    quorum: bool,
     iso: bool,
     form: str,
     **asked: str | None,
@@ -74,8 +75,13 @@ def command(
 
     if at and diff:
         raise UsageError("--at and --diff cannot be combined; run kidx state twice")
+    expanded = paths_from(paths, from_file)
+    if quorum:
+        if at or diff or kinds or decoder or any(asked.values()):
+            raise UsageError("--quorum compares whole logs; it cannot be combined with options that choose facts")
+        return _print_quorum(expanded, form)
     question = Question(**asked)
-    log_dirs = LogDirs(paths_from(paths, from_file))
+    log_dirs = LogDirs(expanded)
     partitions = log_dirs.partitions_for(question, decoder)
     known = sorted({kind for _, family in partitions for kind in kinds_of(family)})
     unknown = sorted({*kinds} - {*known})
@@ -90,3 +96,10 @@ def command(
     from kidx.report.screens.state import show
 
     return print_table(table, form, partial(show, iso=iso), iso=iso)
+
+
+def _print_quorum(paths: list[str], form: str) -> int:
+    from kidx.report.screens.quorum import show
+    from kidx.tables.quorum import quorum_table
+
+    return print_table(quorum_table(paths), form, show)
