@@ -26,6 +26,7 @@ Examples:
   kidx lookup orders-3 4119003
   kidx lookup orders-3 --offset 4119003 --isolation read_committed
   kidx lookup orders-3 --timestamp 2026-01-31T12:00Z --start 500
+  kidx lookup orders-3 --remote s3://tier --timestamp latest-tiered
 """
 
 

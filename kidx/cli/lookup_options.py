@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx.cli.options import all_of
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import BROKER_VERSION, OFFSET, Bytes
 from kidx.errors import UsageError
 
@@ -33,12 +34,13 @@ index_search_options = all_of(
     click.option("--fetch-to", type=OFFSET, help="Transaction index: the offset after a fetch's last."),
 )
 log_read_options = all_of(
+    tier_options,
     click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
     click.option(
         "--timestamp",
         metavar="TIME",
         help="Log: the first record at or past this time; of a partition also latest (-1), earliest (-2), "
-        "max-timestamp (-3) and earliest-local (-4), as kafka-get-offsets has them.",
+        "max-timestamp (-3), earliest-local (-4), with --remote latest-tiered (-5) and earliest-pending-upload (-6).",
     ),
     click.option("--start", type=OFFSET, help="Log: with --timestamp, no record before this offset."),
     click.option(
@@ -75,6 +77,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
     if timestamp is None and asked["start"] is not None:
         raise UsageError("--start belongs to --timestamp; a read starts at --offset")
     where = {"base_offset": asked["base_offset"], "isolation": asked["isolation"], "page_bytes": page_bytes}
+    where["remote"] = asked["remote"]
     if offset is not None:
         return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
     time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)

@@ -30,7 +30,7 @@ def known_kinds() -> list[str]:
     """Kinds of facts of all the topics."""
     from kidx.state.replay import kinds_of
 
-    return sorted({kind for *_, family in DECODERS if family != "remote" for kind in kinds_of(family)})
+    return sorted({kind for *_, family in DECODERS for kind in kinds_of(family)})
 
 
 @click.command(epilog=_EXAMPLES)
@@ -61,9 +61,10 @@ def command(
     form: str,
     **asked: str | None,
 ) -> int:
-    """Print the state at a moment, from copies of __consumer_offsets, __transaction_state, __share_group_state or
-    __cluster_metadata: committed offsets, groups, transactions; topics, partitions, leaders, brokers, configurations,
-    features, quotas. Aborted offset commits are ignored, tombstones are applied.
+    """Print the state at a moment, from copies of __consumer_offsets, __transaction_state, __share_group_state,
+    __remote_log_metadata or __cluster_metadata: committed offsets, groups, transactions; remote segments; topics,
+    partitions, leaders, brokers, configurations, features, quotas. Aborted offset commits are ignored, tombstones are
+    applied.
 
     PATH is a partition's directory, a log dir, or a tree of them. Of several replicas of a partition the one that ends
     last is read. Where the logs are below the paths, too, committed offsets are compared with their bounds.

@@ -151,8 +151,6 @@ def test_questions_that_are_refused(offsets: Path, tmp_path: Path) -> None:
     assert status == 2 and b"name the topic with --decoder" in said
     status, said = refusal(tmp_path / "none-0", "--decoder", "offsets")
     assert status == 3 and b"none-0" in said
-    status, said = refusal(tmp_path, "--decoder", "remote")
-    assert status == 2 and b"is not replayed" in said
     assert kidx_here("state", tmp_path / "orders-0", "--decoder", "offsets").status == 0
 
 

@@ -108,8 +108,8 @@ _INT = f"0..{MAX_RELATIVE_OFFSET}"
 def negative_offset_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.offsets[row])
-    said = f"its relative offset is {found}; it can only be {_INT}"
-    return entries.finding(NEGATIVE_OFFSET, row, said, expected=_INT, found=found)
+    text = f"its relative offset is {found}; it can only be {_INT}"
+    return entries.finding(NEGATIVE_OFFSET, row, text, expected=_INT, found=found)
 
 
 @check(SearchedEntries, NEGATIVE_OFFSET, finding=negative_offset_finding, stage=FIELDS)
@@ -121,8 +121,8 @@ def negative_offset(entries: SearchedEntries) -> Bools | None:
 def negative_position_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.other[row])
-    said = f"its position in the log is {found}; it can only be {_INT}"
-    return entries.finding(NEGATIVE_POSITION, row, said, expected=_INT, found=found)
+    text = f"its position in the log is {found}; it can only be {_INT}"
+    return entries.finding(NEGATIVE_POSITION, row, text, expected=_INT, found=found)
 
 
 @check(SearchedEntries, NEGATIVE_POSITION, finding=negative_position_finding, stage=FIELDS)
@@ -134,8 +134,8 @@ def negative_position(entries: SearchedEntries) -> Bools | None:
 def negative_timestamp_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.other[row])
-    said = f"its timestamp is {found}; only timestamps from 0 on are indexed"
-    return entries.finding(NEGATIVE_TIMESTAMP, row, said, expected=">= 0", found=found)
+    text = f"its timestamp is {found}; only timestamps from 0 on are indexed"
+    return entries.finding(NEGATIVE_TIMESTAMP, row, text, expected=">= 0", found=found)
 
 
 @check(SearchedEntries, NEGATIVE_TIMESTAMP, finding=negative_timestamp_finding, stage=FIELDS)
@@ -147,8 +147,8 @@ def negative_timestamp(entries: SearchedEntries) -> Bools | None:
 def first_entry_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about the first row."""
     offset, position = int(entries.offsets[row]) + entries.facts.base_offset, int(entries.other[row])
-    said = f"it says offset {offset} is at position {position}; no broker indexes the first batch of a segment"
-    return entries.finding(FIRST_ENTRY_AT_BASE, row, said, found={"offset": offset, "position": position})
+    text = f"it says offset {offset} is at position {position}; no broker indexes the first batch of a segment"
+    return entries.finding(FIRST_ENTRY_AT_BASE, row, text, found={"offset": offset, "position": position})
 
 
 @check(SearchedEntries, FIRST_ENTRY_AT_BASE, finding=first_entry_finding, stage=FIELDS)
@@ -164,8 +164,8 @@ def first_entry_at_base(entries: SearchedEntries) -> Bools | None:
 def offset_overflow_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found, largest = int(entries.offsets[row]), LARGEST_OFFSET - entries.facts.base_offset
-    said = f"its relative offset {found} leads past the largest offset there is"
-    return entries.finding(OFFSET_OVERFLOW, row, said, expected=f"<= {largest}", found=found)
+    text = f"its relative offset {found} leads past the largest offset there is"
+    return entries.finding(OFFSET_OVERFLOW, row, text, expected=f"<= {largest}", found=found)
 
 
 @check(SearchedEntries, OFFSET_OVERFLOW, finding=offset_overflow_finding, stage=BOUNDS)

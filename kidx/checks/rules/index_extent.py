@@ -163,8 +163,8 @@ def zero_tail(index: IndexFile) -> list[Finding] | None:
 
 @check(IndexFile, EMPTY_TRANSACTION_INDEX)
 def empty_transaction_index(index: IndexFile) -> list[Finding] | None:
-    """A transaction index of no bytes."""
-    if index.format is not TRANSACTION_INDEX or index.size:
+    """A transaction index of no bytes, except in a tiered-storage cache."""
+    if index.format is not TRANSACTION_INDEX or index.size or index.facts.copied:
         return None
     text = "0 bytes: a broker creates this file with its first entry"
     return [EMPTY_TRANSACTION_INDEX.finding(index.path, text, found=0)]

@@ -137,8 +137,8 @@ def orphan_file(listing: Listing) -> Iterator[Finding]:
         for kind in _INDEXES:
             orphan = segment.file(kind)
             if orphan and not (listing.live and _in_passing(orphan.path, LOG)):
-                said = "there is no .log next to this index"
-                yield ORPHAN_FILE.finding(orphan.path, said, expected=SEGMENT_SUFFIX[LOG])
+                text = "there is no .log next to this index"
+                yield ORPHAN_FILE.finding(orphan.path, text, expected=SEGMENT_SUFFIX[LOG])
 
 
 @check(Listing, MISSING_INDEX)
@@ -160,8 +160,8 @@ def missing_index(listing: Listing) -> Iterator[Finding]:
             if kind in segment.files or _is_made_later(partition, log):
                 continue
             if not (listing.live and _in_passing(log.path, kind)):
-                said = f"there is no {SEGMENT_SUFFIX[kind]} next to this log"
-                yield MISSING_INDEX.finding(log.path, said, expected=SEGMENT_SUFFIX[kind])
+                text = f"there is no {SEGMENT_SUFFIX[kind]} next to this log"
+                yield MISSING_INDEX.finding(log.path, text, expected=SEGMENT_SUFFIX[kind])
 
 
 @check(Listing, INTERRUPTED_SWAP)
@@ -170,8 +170,8 @@ def interrupted_swap(listing: Listing) -> Iterator[Finding]:
     for segment in listing.partition.all_segments:
         if segment.state in (".cleaned", ".swap"):
             file = next(iter(segment.files.values()))
-            said = f"an unfinished compaction or split left {segment.state} files"
-            yield INTERRUPTED_SWAP.finding(file.path, said, found=segment.state)
+            text = f"an unfinished compaction or split left {segment.state} files"
+            yield INTERRUPTED_SWAP.finding(file.path, text, found=segment.state)
 
 
 def _others_have(listing: Listing, kind: str) -> bool:
@@ -205,8 +205,8 @@ def logs_missing(listing: Listing) -> list[Finding] | None:
     if listing.live and (not exists(partition.directory) or Partition(partition.directory).segments):
         return None
     rest = len(partition.files)
-    said = f"there is no .log in it, but {counted(rest, 'other file')}; other partitions of the log dir have logs"
-    return [LOGS_MISSING.finding(partition.directory, said, expected=".log", found=rest)]
+    text = f"there is no .log in it, but {counted(rest, 'other file')}; other partitions of the log dir have logs"
+    return [LOGS_MISSING.finding(partition.directory, text, expected=".log", found=rest)]
 
 
 @check(JudgedLogDir, LOGS_MISSING)
@@ -216,9 +216,9 @@ def partition_emptied(judged: JudgedLogDir) -> Iterator[Finding]:
     witness = Witness(judged.log_dir)
     for partition in empty:
         if witness.others_have(partition, LOG) and exists(partition.directory):
-            said = "no data file is in it; other partitions of the log dir have logs"
+            text = "no data file is in it; other partitions of the log dir have logs"
             severity = NOTE if judged.live else None
-            yield LOGS_MISSING.finding(partition.directory, said, expected=".log", found=0, severity=severity)
+            yield LOGS_MISSING.finding(partition.directory, text, expected=".log", found=0, severity=severity)
 
 
 def _files_of(partition: Partition) -> Sequence[object]:
@@ -243,13 +243,13 @@ def partition_metadata_missing(listing: Listing) -> list[Finding] | None:
         return None
     ids = (partition_identity(other).topic_id for other in log_dir.same_topic(partition))
     topic_id = next(filter(None, ids), None)
-    said = "there is no partition.metadata here; other partitions of the log dir have one"
+    text = "there is no partition.metadata here; other partitions of the log dir have one"
     if topic_id is not None:
-        said += f"; the topic's id is {topic_id} in another partition of it"
+        text += f"; the topic's id is {topic_id} in another partition of it"
     severity = WARNING if log_dir.log_dir.identity.version == 0 else ERROR
     return [
         PARTITION_METADATA_MISSING.finding(
-            partition.directory, said, expected={"version": 0, "topic_id": topic_id}, severity=severity
+            partition.directory, text, expected={"version": 0, "topic_id": topic_id}, severity=severity
         )
     ]
 
@@ -262,12 +262,12 @@ def segment_name(listing: Listing) -> Iterator[Finding]:
         if file.name.base_offset is not None or file.name.state or suffix not in SEGMENT_SUFFIX.values():
             continue
         if stem.isascii() and stem.isdigit():
-            said = f"a broker takes {stem}{suffix} for a file of the segment at offset {int(stem)}"
+            text = f"a broker takes {stem}{suffix} for a file of the segment at offset {int(stem)}"
         elif suffix == SEGMENT_SUFFIX[LOG]:
-            said = f"{stem}{suffix} is named as no segment is: a broker does not start with it"
+            text = f"{stem}{suffix} is named as no segment is: a broker does not start with it"
         else:
             continue
-        yield SEGMENT_NAME.finding(file.path, f"{said}; segments' names have 20 digits", found=stem)
+        yield SEGMENT_NAME.finding(file.path, f"{text}; segments' names have 20 digits", found=stem)
 
 
 def _is_made_later(partition: Partition, log: DataFile) -> bool:

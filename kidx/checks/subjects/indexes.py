@@ -24,12 +24,14 @@ class IndexFacts(NamedTuple):
     """What the files around an index say about it.
 
     `next_base_offset` is the first offset that cannot be in this segment, None where it is unknown. `zero_tail` gives
-    the severity of preallocation here and the reason; it is called only where there is some.
+    the severity of preallocation here and the reason; it is called only where there is some. `copied`: it is of a
+    segment in a tier, or of the cache of such indexes.
     """
 
     base_offset: int
     next_base_offset: int | None = None
     zero_tail: Callable[[], tuple[str, str]] = lambda: (NOTE, UNKNOWN_STOP)
+    copied: bool = False
 
 
 class IndexFile:
@@ -171,11 +173,11 @@ def entries_class(index_format: IndexFormat) -> type[Entries]:
 
 
 def entry_finding(
-    rule: Rule, path: str, format_: IndexFormat, slot: int, said: str, expected: object = None, found: object = None
+    rule: Rule, path: str, format_: IndexFormat, slot: int, text: str, expected: object = None, found: object = None
 ) -> Finding:
-    """A finding about the entry of a slot; `said` follows `entry 12` in its sentence."""
+    """A finding about the entry of a slot; `text` follows `entry 12` in its sentence."""
     span = (slot * format_.size, (slot + 1) * format_.size)
-    return rule.finding(path, f"entry {slot:,}{said}", span=span, slot=slot, expected=expected, found=found)
+    return rule.finding(path, f"entry {slot:,}{text}", span=span, slot=slot, expected=expected, found=found)
 
 
 @lru_cache(maxsize=8)
@@ -210,9 +212,9 @@ class OffsetEntries:
     def __init__(self, file: str, slots: Ints, offsets: Ints, positions: Ints) -> None:
         self.file, self.slots, self.offsets, self.positions = file, slots, offsets, positions
 
-    def finding(self, rule: Rule, index: int, said: str, expected: object, found: object) -> Finding:
+    def finding(self, rule: Rule, index: int, text: str, expected: object, found: object) -> Finding:
         """A finding about one of the entries."""
-        return entry_finding(rule, self.file, OFFSET_INDEX, int(self.slots[index]), f" {said}", expected, found)
+        return entry_finding(rule, self.file, OFFSET_INDEX, int(self.slots[index]), f" {text}", expected, found)
 
 
 class TimeEntries:
@@ -237,7 +239,7 @@ class TimeEntries:
         """Mark entries that another process met."""
         np.frombuffer(self.met, np.bool_)[:] |= np.frombuffer(met, np.bool_)
 
-    def finding(self, rule: Rule, index: int, said: str, expected: object) -> Finding:
+    def finding(self, rule: Rule, index: int, text: str, expected: object) -> Finding:
         """A finding about one of the entries."""
         found = {"timestamp": int(self.timestamps[index]), "offset": int(self.offsets[index])}
-        return entry_finding(rule, self.file, TIME_INDEX, int(self.slots[index]), f" {said}", expected, found)
+        return entry_finding(rule, self.file, TIME_INDEX, int(self.slots[index]), f" {text}", expected, found)
