@@ -11,6 +11,7 @@ from kidx.cli.choices import OneOf
 from kidx.cli.decoders import DECODERS, topic_family
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.values import PATH
+from kidx.errors import UsageError
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -18,7 +19,6 @@ _EXAMPLES = """
 Examples:
   kidx state /var/lib/kafka/data/__consumer_offsets-17 --kind committed_offset
   kidx state __consumer_offsets-17 --at 2026-11-17T10:00:00Z --format jsonl
-  kidx state __cluster_metadata-0 --kind partition --kind broker
   kidx state __cluster_metadata-0 --diff 4100 4200
   kidx state /var/lib/kafka/data --group billing
   kidx state --quorum controller1 controller2 controller3
@@ -69,7 +69,6 @@ def command(
     PATH is a partition's directory, a log dir, or a tree of them. Of several replicas of a partition the one that ends
     last is read. Where the logs are below the paths, too, committed offsets are compared with their bounds.
     """
-    from kidx.errors import UsageError
     from kidx.state.internal_topics import LogDirs, Question
     from kidx.state.replay import kinds_of, state_at
     from kidx.tables.state import Replayed, difference_table, fact_table, parse_moment
@@ -80,7 +79,10 @@ def command(
     if quorum:
         if at or diff or kinds or decoder or any(asked.values()):
             raise UsageError("--quorum compares whole logs; it cannot be combined with options that choose facts")
-        return _print_quorum(expanded, form)
+        from kidx.report.screens import quorum as screen
+        from kidx.tables.quorum import quorum_table
+
+        return print_table(quorum_table(expanded), form, screen.show)
     question = Question(**asked)
     log_dirs = LogDirs(expanded)
     partitions = log_dirs.partitions_for(question, decoder)
@@ -90,17 +92,8 @@ def command(
         raise UsageError(f"--kind {unknown[0]}: no such kind in this topic; choose {', '.join(known)}")
     moments = [parse_moment(text, several=len(partitions) > 1) for text in (diff or (at,))]
     states = [[Replayed(p, state_at(p, family, moment)) for p, family in partitions] for moment in moments]
-    if diff:
-        table = difference_table(states[0], states[1], log_dirs, question, kinds)
-    else:
-        table = fact_table(states[0], log_dirs, question, kinds)
+    what = log_dirs, question, kinds
+    table = difference_table(states[0], states[1], *what) if diff else fact_table(states[0], *what)
     from kidx.report.screens.state import show
 
     return print_table(table, form, partial(show, iso=iso), iso=iso)
-
-
-def _print_quorum(paths: list[str], form: str) -> int:
-    from kidx.report.screens.quorum import show
-    from kidx.tables.quorum import quorum_table
-
-    return print_table(quorum_table(paths), form, show)
