@@ -83,7 +83,7 @@ LOGS_MISSING = Rule(
         "copied (rsync or tar with a filter). Restore them from a copy or let the replica fetch the partition again "
         "before the broker starts; otherwise it makes an empty log and deletes what is left."
     ),
-    repair="restore the .log files, or let the broker fetch the partition again from another replica, before this broker starts",
+    repair="before this broker starts, restore the .log files or have it fetch the partition from another replica",
 )
 
 PARTITION_METADATA_MISSING = Rule(
