@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
-from kidx.evidence import from_bytes, is_directory, must_exist, open_evidence, read_file
+from kidx.evidence import INDEX_BYTES, from_bytes, is_directory, must_exist, open_evidence, read_file
 from kidx.formats.indexes import (
     DEFAULT_INDEX_INTERVAL_BYTES,
     DEFAULT_MAX_INDEX_BYTES,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kidx.segments.windows import Ints
 
 _SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
-
-_LARGEST_HINT_BYTES = 64 << 20  # of an index that only makes reading the log faster
 
 
 class Target(NamedTuple):
@@ -150,6 +148,8 @@ def _ends_early(kind: str, before: Evidence, data: bytes) -> bool:
     extent = extent_of(index_format, before, search=True)
     if not extent.entries or not index_format.relative:
         return not extent.entries and bool(data)
+    if extent.entries * index_format.size > INDEX_BYTES:
+        return False
     import numpy as np
 
     old = decode(index_format, before.read(0, extent.entries * index_format.size))["relative_offset"]
@@ -201,7 +201,7 @@ def _positions(segment: Segment) -> Ints | None:
     if file is None:
         return None
     try:
-        return decode(OFFSET_INDEX, read_file(file.path, _LARGEST_HINT_BYTES), names=("position",))["position"]
+        return decode(OFFSET_INDEX, read_file(file.path, INDEX_BYTES), names=("position",))["position"]
     except KidxError:
         return None
 

@@ -19,15 +19,13 @@ from kidx.checks.subjects.partitions import (
 )
 from kidx.checks.subjects.transactions import Aborted, Replay
 from kidx.errors import KidxError
-from kidx.evidence import read_file
+from kidx.evidence import INDEX_BYTES, read_file
 from kidx.findings import Finding, limited
 from kidx.formats.indexes import TRANSACTION_INDEX, decode
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, TRANSACTION
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
-
-_INDEX_BYTES = 64 << 20
 
 Snapshots = Mapping[int, tuple[DataFile, ProducerSnapshot]]
 
@@ -169,7 +167,7 @@ def _listed(checked: CheckedSegment, log: LogResult, *, live: bool) -> list[tupl
 def _entries_after(path: str, count: int) -> list[tuple[int, tuple[int, ...]]]:
     """Slots and fields of the entries that a transaction index has after its first `count`."""
     try:
-        data = read_file(path, _INDEX_BYTES)
+        data = read_file(path, INDEX_BYTES)
     except KidxError:
         return []
     width = TRANSACTION_INDEX.size

@@ -213,7 +213,7 @@ class _PartitionCheck:
     def _segment(self, segment: Segment) -> None:
         file = segment.file(LOG)
         next_base = None if file is None or segment.state else self.context.next_base_offset(segment.base_offset)
-        # What a KRaft snapshot holds was written anew, in the epoch of its making.
+        # The batches of a KRaft snapshot were written when it was made, in the epoch of that time.
         epochs = self.small_files.epochs if file is not None and not segment.state else []
         facts = LogFacts(
             base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
