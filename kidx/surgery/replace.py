@@ -128,7 +128,7 @@ def create_apart(path: str, content: Evidence, *, like: str | None = None) -> No
 
 
 def _current_if_unchanged(change: Change, place: int) -> Evidence | None:
-    """The file as it is now, None if there is none. Raises Refused if it is not the one that the change started from."""
+    """The file as it is now, None if there is none. Raises Refused if the change started from another one."""
     name = os.path.basename(change.path)
     try:
         os.stat(name, dir_fd=place, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""A partition's transactions and producers, replayed segment by segment, to check indexes and snapshots against them."""
+"""A partition's transactions and producers, replayed in order, to check indexes and snapshots against them."""
 
 from __future__ import annotations
 

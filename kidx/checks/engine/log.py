@@ -24,7 +24,7 @@ _MOST_BROKEN_PLACES = 1000
 def check_log(
     log: Evidence, facts: LogFacts, offsets: OffsetEntries | None, times: TimeEntries | None, jobs: int
 ) -> LogResult:
-    """Check every batch of a log, and compare the entries of its indexes with them. Raises CannotRead and its children."""
+    """Check every batch of a log, and its indexes' entries against them. Raises CannotRead and its children."""
     done = LogResult()
     before: LogRange | None = None
     for part, broken in _ranges(log, facts, offsets, times, jobs, done):

@@ -1,4 +1,4 @@
-"""What a directory's names show about one file: which segment is active, where the next begins, how the broker stopped."""
+"""What the names next to a file show: which segment is active, where the next begins, how the broker stopped."""
 
 from __future__ import annotations
 

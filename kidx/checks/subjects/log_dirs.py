@@ -160,7 +160,7 @@ class LogDirs:
 
 
 def _transactions_in(partition: Partition) -> dict[int, CoordinatedTransaction]:
-    """The transactional ids of a partition of __transaction_state, by producer id; empty if the partition is too large."""
+    """The transactional ids of a partition of __transaction_state, by producer id; empty if it is too large."""
     try:
         size = sum(segment.files[LOG].size() for segment in partition.segments)
         if not 0 < size <= _MOST_STATE_BYTES:
