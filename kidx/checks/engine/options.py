@@ -50,6 +50,7 @@ class Options(NamedTuple):
     `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
     `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
     `kind` (kidx.logdir.names) is what a file is whose name does not tell.
+    `bytes_per_second` bounds how fast all processes together read local files, None: as fast as they can.
     `remote` are the remote tiers that log dirs are held against.
     `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
     """
@@ -63,6 +64,7 @@ class Options(NamedTuple):
     kind: str | None = None
     max_inflate_bytes: int = MAX_INFLATE_BYTES
     remote: tuple[str, ...] = ()
+    bytes_per_second: int | None = None
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be reported."""
