@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from kidx import __version__
-from kidx.cli.commands import LazyGroup
+from kidx.cli import ENVIRONMENT
 from kidx.cli.group import cli
-from kidx.cli.options import ENVIRONMENT
+from kidx.cli.lazy_group import LazyGroup
 from kidx.exit_status import MEANINGS
 
 MAN = Path(__file__).resolve().parents[1] / "man"

@@ -44,6 +44,7 @@ COMMANDS = [
     "dump recovery-point-offset-checkpoint",
     "dump meta.properties",
     "stat txn-0",
+    "stat txn-0 --by topic",
     f"lookup --trace-pages {TXN}.index 150",
     f"lookup {TXN}.txnindex --fetch-from 1 --fetch-to 200",
     "lookup txn-0 --offset 120",

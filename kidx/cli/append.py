@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kidx.cli.commands import TakesNegativeNumbers
-from kidx.cli.options import base_offset_option, examples, format_option, lines_of
+from kidx.cli.options import base_offset_option, examples, format_option
+from kidx.cli.paths import lines_of
 from kidx.cli.values import Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option
 from kidx.errors import UsageError

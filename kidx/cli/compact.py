@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.output import print_table
 from kidx.cli.values import Bytes, Number
 from kidx.errors import UsageError
+from kidx.report.printing import print_table
 
 _EXAMPLES = """
 \b

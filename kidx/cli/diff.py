@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kidx import exit_status
-from kidx.cli.messages import complain
 from kidx.cli.options import format_option, max_inflate_option
+from kidx.report.printing import complain
 
 
 @click.command(

@@ -11,8 +11,9 @@ from kidx.cli import options
 from kidx.cli.commands import Sectioned
 from kidx.cli.dump_options import log_options, row_options, table_request
 from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
-from kidx.cli.output import each, show_table
+from kidx.cli.paths import from_file_option, given_paths
 from kidx.errors import UsageError
+from kidx.report.printing import each, show_table
 
 _EXAMPLES = """
 \b
@@ -40,7 +41,7 @@ Examples:
 @options.format_option("kafka")
 @options.iso_option
 @options.base_offset_option
-@options.from_file_option
+@from_file_option
 @options.max_inflate_option
 @row_options
 @log_options
@@ -61,7 +62,7 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     """
     from kidx.logdir.tree import expand
 
-    given = options.given_paths(paths, from_file)
+    given = given_paths(paths, from_file)
     if form == "kafka":
         return print_kafka_text(kafka_run(asked), list(expand(given)), kind)
     request = table_request(form, asked)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
-
 import click
 
-from kidx import __version__, exit_status
-from kidx.cli.commands import LazyGroup
-from kidx.cli.messages import explain_misuse
+from kidx import __version__
+from kidx.cli.lazy_group import LazyGroup
 
 # name: (module, its line in `kidx --help`)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -64,20 +60,3 @@ def cli() -> None:
     kidx reads offset, time and transaction indexes, the log segments they point into, and the files next to them. All
     files are opened read-only; only the commands listed under "Change files" write.
     """
-
-
-def run(args: list[str]) -> int:
-    """Run a command line and return its exit status. click's own main() would turn a closed pipe into status 1."""
-    if "_KIDX_COMPLETE" in os.environ:
-        cli.main(prog_name="kidx")  # a shell's request for completions, which click answers and exits
-    try:
-        with cli.make_context("kidx", args) as context:
-            result: Any = cli.invoke(context)
-    except click.exceptions.Exit as e:
-        return e.exit_code
-    except click.UsageError as e:
-        explain_misuse(e)
-        return exit_status.USAGE
-    except click.Abort:
-        return exit_status.INTERRUPTED
-    return result if isinstance(result, int) else exit_status.CLEAN

@@ -1,25 +1,14 @@
-"""Messages on stderr: one sentence each, in kidx's name."""
+"""What is wrong with a command line, in one sentence on stderr."""
 
 from __future__ import annotations
-
-import sys
-from contextlib import suppress
 
 import click
 
 from kidx.errors import meant
-from kidx.text.escaping import plain
+from kidx.report.printing import complain
 
 # A group without a command; click before 8.2 shows help by itself.
 _NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())
-
-
-def complain(sentence: str) -> None:
-    """Write a message to stderr, after everything that was written to stdout before."""
-    with suppress(OSError):
-        sys.stdout.flush()
-    with suppress(OSError):
-        sys.stderr.write(f"kidx: {plain(sentence)}\n")
 
 
 def explain_misuse(refused: click.UsageError) -> None:

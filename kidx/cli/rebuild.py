@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.messages import complain
-from kidx.cli.options import examples, format_option, from_file_option, max_inflate_option, paths_from
+from kidx.cli.options import examples, format_option, max_inflate_option
+from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.values import JOBS, Bytes
-from kidx.cli.writing import carry_out_steps, dry_run_option
-from kidx.errors import KidxError, UsageError
+from kidx.cli.writing import Failures, carry_out_steps, dry_run_option
+from kidx.errors import UsageError
 from kidx.execution import usual_jobs
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
+from kidx.report.printing import complain
 
 
 @click.command(
@@ -83,19 +84,14 @@ def command(
         raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
     if every and not in_place:
         raise UsageError("--all belongs to --in-place; --output always writes all indexes")
-    failures: list[KidxError] = []
-
-    def on_failure(e: KidxError) -> None:
-        complain(str(e))
-        failures.append(e)
-
+    failures = Failures()
     steps = rebuild_steps(
         paths_from(paths, from_file),
         output,
-        on_failure,
+        failures,
         interval_of=IntervalFinder(cluster_of, index_interval_bytes, complain),
         sound_indexes=sound_indexes if in_place and not every else None,
         max_index_size=max_index_size,
         jobs=jobs or usual_jobs(),
     )
-    return max([carry_out_steps(steps, form, dry_run), *(e.exit_status for e in failures)])
+    return max(carry_out_steps(steps, form, dry_run), failures.status)

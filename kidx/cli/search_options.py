@@ -58,7 +58,7 @@ def read_targets(targets: Sequence[str], from_file: str | None, *, times: bool) 
 
 
 def _from_lines(name: str, parse: Callable[[str], int]) -> list[int]:
-    from kidx.cli.options import lines_of
+    from kidx.cli.paths import lines_of
 
     numbers = []
     for line_number, line in enumerate(lines_of(name), 1):

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from kidx.cli.options import all_of, lines_of
+from kidx.cli.options import all_of
+from kidx.cli.paths import lines_of
 from kidx.cli.values import ANY_NUMBER, Bytes, Number
 from kidx.errors import UsageError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import checking_options, options_of
-from kidx.cli.options import color_option, format_option, from_file_option, paths_from
-from kidx.cli.output import print_checked
+from kidx.cli.checking import Checking, Reporting, checking_options, reporting_options
+from kidx.cli.options import format_option
+from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.values import JOBS
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
@@ -29,6 +29,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
+@reporting_options("kafka", "KX1")
 @checking_options
 @click.option(
     "--kind",
@@ -39,26 +40,15 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option(
     "--suggest", is_flag=True, help="Show which kidx command repairs each finding, and what an alternative costs."
 )
-@color_option
 def command(
     paths: tuple[str, ...],
     from_file: str | None,
     form: str,
-    fail_level: str,
-    select: str | None,
-    ignore: str | None,
-    quick: bool,
-    deep: bool,
-    sample: str | None,
-    live: bool,
+    reporting: Reporting,
+    checking: Checking,
     kind: str | None,
     jobs: int | None,
-    every: bool,
     suggest: bool,
-    verbose: bool,
-    base_offset: int | None,
-    max_inflate_bytes: int,
-    color: str,
 ) -> int:
     """Check files, directories or trees: indexes, logs, each against the other, and the files next to them.
 
@@ -72,7 +62,7 @@ def command(
     from kidx.report.findings.suggestions import FORMATS, render_suggestions
     from kidx.report.screens.progress import ProgressBar
 
-    options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
+    rules = reporting.codes(RULES)
     expanded = paths_from(paths, from_file)
     if suggest and form not in FORMATS:
         raise UsageError(f"--suggest goes with --format {' or '.join(FORMATS)}; {form} has no place for suggestions")
@@ -80,12 +70,10 @@ def command(
         raise UsageError("standard input has no name that gives its kind; add --kind")
     if any(map(is_uri, expanded)):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
+    options = checking.options(rules, kind, jobs or usual_jobs())
     with ProgressBar("checked") as progress:
-        options = options._replace(kind=kind, jobs=jobs or usual_jobs())
         checked = check_all(targets_of(expanded), options, progress)
-    status = print_checked(
-        form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
-    )
+    status = reporting.show(form, checked, RULES, expanded)
     if suggest:
         from kidx.state.metadata import cluster_of
         from kidx.surgery.advice import suggest as suggestions_for

@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from typing import Protocol
 
 from kidx.evidence.file import cannot_read
 
@@ -17,24 +16,8 @@ STDIN_NAMES = ("-", "/dev/stdin")
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
-class Entry(Protocol):
-    """What a listing says of one name: os.DirEntry, or a remote store's answer."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
-
-
-class _LocalEntry:
-    """os.DirEntry, whose failures are CannotRead with the entry's path."""
+class Entry:
+    """One name in a directory: an os.DirEntry whose failures raise CannotRead with its path."""
 
     __slots__ = ("_entry", "name", "path")
 
@@ -79,7 +62,7 @@ def list_directory(path: str) -> Sequence[Entry]:
         return list_remote(path)
     try:
         with os.scandir(path) as entries:
-            return sorted(map(_LocalEntry, entries), key=lambda entry: entry.name)
+            return sorted(map(Entry, entries), key=lambda entry: entry.name)
     except (OSError, ValueError) as e:
         raise cannot_read(path, e) from None
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from kidx.lookup.many_lookups import ManyLookups
+
+MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
+
 
 class LookUp(NamedTuple):
     """One search: the slot it ends in (-1 none), what Kafka's method returns (key, value; None for nothing), the slots
@@ -85,6 +89,15 @@ class IndexReader:
         return decode(self.index_format, self._held or b"", self.base_offset)[
             self.index_format.key if by == KEY else self.index_format.value
         ]
+
+    def many_lookups(self, by: str = KEY) -> ManyLookups | None:
+        """The index prepared for millions of look-ups; None if its keys (or values) do not strictly rise."""
+        from kidx.lookup.many_lookups import ManyLookups
+
+        try:
+            return ManyLookups(self.column(by), self.index_format.size, self.index_format.warm_entries)
+        except ValueError:
+            return None
 
     def reader(self, by: str = KEY) -> ReadSlot:
         """The function from slot to key, or to value, that a search compares."""

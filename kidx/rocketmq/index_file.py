@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
-from kidx.rocketmq.java import divide, index_hash
+from kidx.rocketmq.java import divide
+from kidx.text.java import positive_hash
 
 DEFAULT_SLOTS, DEFAULT_ENTRIES = 5_000_000, 20_000_000
 _INT_MAX = 2**31 - 1
@@ -86,7 +87,7 @@ class IndexFile:
 
         Only hashes are compared, so another key of the same hash is found too.
         """
-        wanted = index_hash(key)
+        wanted = positive_hash(key)
         number = self.slot(wanted % self.slots)
         if self.count <= 1:
             return
@@ -106,7 +107,7 @@ class IndexFile:
         """Add an entry in memory (putKey); returns False if the file is full."""
         if self.count >= self.entries:
             return False
-        hashed = index_hash(key)
+        hashed = positive_hash(key)
         slot = hashed % self.slots
         previous = self.slot(slot)
         previous = previous if 0 < previous <= self.count else 0

@@ -18,7 +18,7 @@ from kidx.rocketmq.formats import (
     STORE_V6,
     TRANSACTION,
 )
-from kidx.rocketmq.java import string_hash
+from kidx.text.java import string_hash
 
 CRC_PROPERTY_BYTES = 20  # "__CRC32#" 0x01, ten digits, 0x02 (CommitLog.CRC32_RESERVED_LEN)
 CRC_PROPERTY = b"__CRC32#\x01"

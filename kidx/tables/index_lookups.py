@@ -9,9 +9,8 @@ from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.formats.indexes import TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
-from kidx.lookup.index import IndexReader
+from kidx.lookup.index import MANY, IndexReader
 from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
-from kidx.lookup.touched_pages import MANY, many_lookups
 from kidx.pages.geometry import pages_of_slot, pages_touched
 from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
@@ -114,7 +113,7 @@ def _rows(
 
 def _slots_at_once(index: IndexReader, targets: Sequence[int], by: str, bound: str) -> list[int] | None:
     """The slots of all targets, the same for both searches; None for an index out of order, which must be searched."""
-    many = many_lookups(index, by)
+    many = index.many_lookups(by)
     if many is None:
         return None
     lower = many.lower(targets)

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from kidx.cli.commands import LazyGroup
 from kidx.cli.group import cli
+from kidx.cli.lazy_group import LazyGroup
 from kidx.exit_status import CLEAN
 from tests.support import HANG_S, kidx
 

@@ -12,8 +12,8 @@ import click
 import pytest
 
 from kidx import __version__
-from kidx.cli.commands import LazyGroup
 from kidx.cli.group import COMMANDS, cli
+from kidx.cli.lazy_group import LazyGroup
 from kidx.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
 from tests.support import FIXTURES, HANG_S, kidx
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from kidx.cli.commands import LazyGroup
 from kidx.cli.group import cli
+from kidx.cli.lazy_group import LazyGroup
 from tests.support import HANG_S
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"  # the project's own: the lines below name their files

@@ -47,10 +47,21 @@ def test_every_format(offsets: Path) -> None:
         "value": {"offset": 5, "leaderEpoch": -1, "metadata": "", "commitTimestamp": 0},
         "offset": 0,
         "timestamp": TIME,
+        "directory": str(offsets),
+        "log_start_offset": None,
+        "log_end_offset": None,
+        "lag": None,
+        "out_of_range": None,
     }
     whole = json.loads(kidx_here("state", offsets, "--format", "json").out)
     assert whole["rows"] == rows
-    assert whole["summary"] == {"partition": str(offsets), "records": 6, "facts": 2, "problems": []}
+    assert whole["summary"] == {
+        "partition": str(offsets),
+        "partitions": [str(offsets)],
+        "records": 6,
+        "facts": 2,
+        "problems": [],
+    }
     table = list(csv.DictReader(kidx_here("state", offsets, "--format", "csv").out.decode().splitlines()))
     assert [json.loads(row["value"])["offset"] for row in table] == [5, 60]
     assert b"committed_offset" in kidx("state", offsets, "--format", "table").out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kidx.checks.catalogue import RULES, left_out
+from kidx.checks.catalogue import RULES
 from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.partition import check_target
@@ -14,7 +14,7 @@ from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.errors import CannotRead
 from kidx.execution import run_forked
-from kidx.findings import Finding
+from kidx.findings import Finding, left_out
 from kidx.formats.compression import inflation_budget
 
 _TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
@@ -69,7 +69,7 @@ def unreadable(sentence: str) -> CheckResult:
 
 def finish(whole: CheckResult, options: Options) -> None:
     """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
-    whole.coverage.skipped += left_out(options.rules)
+    whole.coverage.skipped += left_out(options.rules, RULES)
     whole.findings.sort(key=_order)
     whole.unread.sort()
     whole.coverage.skipped.sort()

@@ -36,8 +36,8 @@ def command(
     With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
     slave has the messages that such a consumer requests.
     """
-    from kidx.cli.output import print_table
     from kidx.errors import UsageError
+    from kidx.report.printing import print_table
     from kidx.report.screens.rocketmq import show_replicas
     from kidx.tables.rocketmq.stores import difference_table
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import format_option, from_file_option, iso_option, paths_from
+from kidx.cli.options import format_option, iso_option
+from kidx.cli.paths import from_file_option, paths_from
 
 _KINDS = ("queue", "batch_queue", "ext", "messages", "index", "index_header", "checkpoint", "abort")
 
@@ -46,10 +47,9 @@ def command(
     Every complete entry is shown as stored, up to a zero tail; use verify to check them.
     """
     from kidx import exit_status
-    from kidx.cli.messages import complain
-    from kidx.cli.output import show_table
     from kidx.errors import CannotRead, KidxError
     from kidx.report.formats.printer import Printer
+    from kidx.report.printing import complain, show_table
     from kidx.rocketmq.config import read_config
     from kidx.rocketmq.file_kinds import MESSAGES, files_of
     from kidx.tables.rocketmq.files import table_of

@@ -48,8 +48,8 @@ def command(
     form: str,
 ) -> int:
     """Pull from TOPIC's queue QUEUE of STORE, and say whether the broker would send the next pull to a slave."""
-    from kidx.cli.output import print_table
     from kidx.errors import UsageError
+    from kidx.report.printing import print_table
     from kidx.report.screens.rocketmq import show_pull
     from kidx.tables.rocketmq.pulls import pull_table
 

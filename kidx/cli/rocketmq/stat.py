@@ -27,7 +27,7 @@ def command(
     iso: bool,
 ) -> int:
     """Measure STORE as it is after a broker loads it: used and allocated space, offsets, times."""
-    from kidx.cli.output import print_table
+    from kidx.report.printing import print_table
     from kidx.tables.rocketmq.stores import store_table
 
     return print_table(store_table(open_asked(root, config, commit_log, broker_version)), form, iso=iso)

@@ -14,6 +14,7 @@ from kidx.text.quantities import iso_time
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)
+_LAG = {"log_start_offset": "log start", "log_end_offset": "log end", "lag": "lag", "out_of_range": "out of range"}
 _EMPTY: tuple[Any, ...] = (None, "", [])  # a column that holds nothing else is left out
 
 
@@ -24,7 +25,8 @@ def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None
 
 def _lines(rows: list[dict[str, Any]], summary: Mapping[str, Any], iso: bool) -> Iterator[str]:
     counted = [_count(summary[what], what) for what in ("facts", "differences") if what in summary]
-    yield f"{plain(summary['partition'])}: {counted[0]} from {_count(summary['records'], 'records')}"
+    where = summary["partition"] or f"{len(summary['partitions'])} partitions"
+    yield f"{plain(where)}: {counted[0]} from {_count(summary['records'], 'records')}"
     for kind, group in groupby(rows, key=lambda row: row["kind"]):
         facts = list(group)
         yield ""
@@ -47,6 +49,7 @@ def _flat(row: Mapping[str, Any], iso: bool) -> dict[str, Any]:
         flat["after"] = {name: after[name] for name in changed if name in after} or None
     else:
         flat |= {name: value for name, value in row["value"].items() if name not in flat}
+        flat |= {title: row[name] for name, title in _LAG.items()}
     flat["at offset"] = row["offset"]
     flat["at time"] = iso_time(row["timestamp"]) if iso else row["timestamp"]
     return flat

@@ -9,11 +9,11 @@ from kidx.execution import run_forked
 from kidx.findings import ERROR, Finding, Rule
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.index_file import IndexFile
-from kidx.rocketmq.java import index_hash
 from kidx.rocketmq.messages import Message, decode
 from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.texts import REBUILD
 from kidx.rocketmq.subjects.index_entries import IndexEntries
+from kidx.text.java import positive_hash
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,4 +107,4 @@ class IndexKeys:
         message = decode(self._data[at : at + size])
         if not isinstance(message, Message):
             return set(), 0
-        return {index_hash(key) for key in message.index_keys(tags=True)}, message.store_timestamp
+        return {positive_hash(key) for key in message.index_keys(tags=True)}, message.store_timestamp

@@ -1,14 +1,16 @@
-"""How commands print what library functions return, and the exit status that follows from it."""
+"""How the result of a command is printed: data on stdout, messages on stderr, and the exit status that follows."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kidx import exit_status
-from kidx.cli.messages import complain
-from kidx.cli.options import wants_color
 from kidx.errors import CannotRead, KidxError
+from kidx.text.escaping import plain
 
 if TYPE_CHECKING:
     from kidx.findings import Rule
@@ -16,6 +18,21 @@ if TYPE_CHECKING:
     from kidx.tables.table import Table
 
 Item = TypeVar("Item")
+
+
+def complain(sentence: str) -> None:
+    """Write a message to stderr, in kidx's name, after everything that was written to stdout before."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.write(f"kidx: {plain(sentence)}\n")
+
+
+def wants_color(choice: str = "auto") -> bool:
+    """Whether output is coloured: as chosen, else on a terminal unless NO_COLOR or TERM forbids it."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def show_table(table: Table, show: Callable[[Table], None], *, summary_shown: bool = False) -> int:
@@ -71,7 +88,6 @@ def print_checked(
     checked: Checked,
     rules: Mapping[str, Rule],
     paths: Sequence[str],
-    *,
     fail_level: str,
     color: str,
     every: bool,
