@@ -8,6 +8,7 @@ import click
 
 from kidx.cli import options
 from kidx.cli.export_options import asked_for, export_options, form_of, print_outcome, wanted_from
+from kidx.cli.paths import from_file_option, paths_from
 from kidx.errors import UsageError
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
@@ -23,7 +24,7 @@ _EXAMPLES = options.examples(
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
-@options.from_file_option
+@from_file_option
 @export_options
 @options.max_inflate_option
 def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
@@ -42,7 +43,7 @@ def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
     from kidx.report.screens.progress import ProgressBar
     from kidx.surgery.output import refuse_file, refuse_place
 
-    expanded = options.paths_from(paths, from_file)
+    expanded = paths_from(paths, from_file)
     form, asked, output = form_of(given), asked_for(given), given["output"]
     into_directory = is_directory_output(output)
     if given["file_bytes"] is not None and not into_directory:
@@ -64,7 +65,8 @@ def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
             )
         else:
             done = export_to_file(sources, asked, form, output, progress)
-    status = print_outcome(done, [str(e) for e in unread])
+    unlisted = [str(e) for e in unread]
+    status = print_outcome(done, unlisted)
     if given["manifest"] is not None:
-        write_manifest(given["manifest"], done, status)
+        write_manifest(given["manifest"], done, unlisted, status)
     return status

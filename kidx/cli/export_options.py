@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx import exit_status
-from kidx.cli.messages import complain
 from kidx.cli.options import all_of
 from kidx.cli.values import ANY_NUMBER, JOBS, Bytes, Number
 from kidx.errors import UsageError
+from kidx.report.printing import complain
 
 if TYPE_CHECKING:
     from kidx.export.coverage import Coverage
     from kidx.export.reading import Asked, Bounds
-    from kidx.export.run import Form
+    from kidx.export.rows import Form
     from kidx.export.sources import Wanted
 
 _SHOWN_PROBLEMS = 20
@@ -71,7 +71,7 @@ export_options = all_of(
 
 def form_of(given: Mapping[str, Any]) -> Form:
     """The form of the output."""
-    from kidx.export.run import Form
+    from kidx.export.rows import Form
 
     columns = given["columns"]
     names = tuple(name.strip() for name in columns.split(",")) if columns else None

@@ -62,9 +62,9 @@ class Coverage:
         first = int(columns.offset[0])
         self.add("exported", file=path, byte_start=start, byte_end=end, first_offset=first, last_offset=last_offset)
 
-    def add(self, kind: str, **entry: Any) -> None:
+    def add(self, entries_name: str, /, **entry: Any) -> None:
         """Append to one of the lists, up to a limit, unless it is there."""
-        entries = getattr(self, kind)
+        entries = getattr(self, entries_name)
         if entry in entries[-_LOOKED_BACK:]:  # an export that was resumed meets the damage around its start again
             return
         if len(entries) < _MOST_LISTED:
@@ -101,6 +101,7 @@ class Coverage:
             upto = "on" if last is None else f"to {last}"
             yield f"{self.name}: offsets {entry['first_offset']} {upto} are missing: {entry['reason']}"
         for entry in self.withheld:
-            yield f"{self.name}: offsets {entry['first_offset']} to {entry['last_offset']} are withheld: {entry['reason']}"
+            first, last = entry["first_offset"], entry["last_offset"]
+            yield f"{self.name}: offsets {first} to {last} are withheld: {entry['reason']}"
         if self.not_utf8:
             yield f"{self.name}: {self.not_utf8} keys or values are not UTF-8; --encoding base64 writes them exactly"

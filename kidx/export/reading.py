@@ -14,10 +14,11 @@ import numpy as np
 from kidx.errors import KidxError
 from kidx.export.coverage import Coverage
 from kidx.export.sources import Copy, Source
-from kidx.export.transactions import Transactions, mask_of, transactions_of
+from kidx.export.transactions import Transactions, mask_of, transactions_of, values_of
 from kidx.logdir.names import LOG
 from kidx.segments.column_reader import DamagedRange, LogIndexes, Wanted, read_columns
 from kidx.segments.record_columns import RecordColumns
+from kidx.segments.walk import PREALLOCATED
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-_PREALLOCATED = "preallocated"
+_UNREAD = "unread"
 _NO_FILE = "no file has these offsets"
 Bounds = tuple[int | None, int | None]  # least and most, both included, None for no limit
 
@@ -83,7 +84,7 @@ class PartitionRecords:
         if self.asked.committed and self.source.copies:
             self._transactions = transactions_of(self.source.copies[0], low)
             self.coverage.unread += self._transactions.unread
-        for block in self._read(self.source.copies, low, high):
+        for block in self._read(self.source.copies, low, high, None):
             wanted = self._wanted(block.columns)
             if len(wanted):
                 yield Block(wanted, block.segment)
@@ -94,34 +95,49 @@ class PartitionRecords:
             for entry in self._transactions.left_out():
                 self.coverage.add("aborted", **entry)
 
-    def _read(self, copies: Sequence[Copy], low: int | None, high: int | None) -> Iterator[Block]:
-        """Records of the first copy with these offsets, its holes filled from the others."""
+    def _read(self, copies: Sequence[Copy], low: int | None, high: int | None, why: str | None) -> Iterator[Block]:
+        """Records of the first copy with these offsets, its holes filled from the others.
+
+        `why` is the reason for which offsets that no copy has are missing, None if the log may just not have them.
+        """
         copy, others = copies[0], copies[1:]
         last = -1 if low is None else low - 1  # the last offset that is accounted for
-        begun = low is not None or bool(others)  # whether offsets before the first record are a hole
-        hole: list[dict[str, object]] = []  # damage since the last record
+        bounded = low is not None
+        hole: list[DamagedRange] = []  # since the last record
+        begun = False
         for number, segment in enumerate(copy.segments):
+            base = segment.base_offset
             following = copy.segments[number + 1].base_offset if number + 1 < len(copy.segments) else None
-            if (following is not None and following <= last + 1) or (high is not None and segment.base_offset > high):
+            if (following is not None and following <= last + 1) or (high is not None and base > high):
                 continue
-            if begun and not hole and segment.base_offset > last + 1 and self.asked.every_batch:
-                yield from self._between(others, last + 1, segment.base_offset - 1, first=low is None and last < 0)
-                last = segment.base_offset - 1
-            begun = True
-            for found in self._segment(segment, last + 1 if low is not None or last >= 0 else None, high):
+            if base > last + 1 and not hole and self.asked.every_batch:
+                yield from self._absent(others, last + 1, base - 1, _NO_FILE if begun else why)
+                last, bounded = base - 1, True
+            for found in self._segment(segment, last + 1 if bounded else None, high):
                 if isinstance(found, DamagedRange):
-                    hole.append(self._note(segment, found))
+                    hole.append(found)
                     continue
                 columns = self._rising(found.columns, last)
                 if not len(columns):
                     continue
                 if hole:
-                    yield from self._fill(others, last + 1, int(columns.offset[0]) - 1, hole)
+                    yield from self._absent(others, last + 1, int(columns.offset[0]) - 1, _reason(hole))
                     hole = []
-                last = int(columns.offset[-1])
+                last, bounded = int(columns.offset[-1]), True
                 yield Block(columns, segment)
-        if hole or others:
-            yield from self._fill(others, last + 1, high, hole)
+            begun = True
+        yield from self._absent(others, last + 1, high, _reason(hole) or (why if not begun else None))
+
+    def _absent(self, others: Sequence[Copy], first: int, last: int | None, why: str | None) -> Iterator[Block]:
+        """Records of the other copies with offsets that a copy lacks; what they lack, too, is missing."""
+        if last is not None and last < first:
+            return
+        if others:
+            yield from self._read(others, first, last, why)
+        elif why == _NO_FILE and last is not None:
+            self._gaps.append((first, last))
+        elif why is not None:
+            self.coverage.add("missing", first_offset=first, last_offset=last, reason=why)
 
     def _segment(self, segment: Segment, low: int | None, high: int | None) -> Iterator[Block | DamagedRange]:
         """A segment's records, and its damage where it stands between them."""
@@ -131,7 +147,9 @@ class PartitionRecords:
                 wanted = Wanted((low, high), asked.timestamps, asked.producer_id, damaged=asked.damaged)
                 reader = read_columns(log, LogIndexes.next_to(file.path), wanted)
                 noted = 0
-                waiting: list[DamagedRange] = []  # the reader may know of damage before it gives the records in front of it
+                waiting: list[
+                    DamagedRange
+                ] = []  # the reader may know of damage before it gives the records in front of it
                 for columns in reader:
                     waiting += reader.damage[noted:]
                     noted = len(reader.damage)
@@ -141,46 +159,29 @@ class PartitionRecords:
                         if before.any():
                             yield Block(columns.where(before), segment)
                             columns = columns.where(~before)
-                        yield waiting.pop(0)
+                        yield self._note(file.path, waiting.pop(0))
                     if len(columns):
                         yield Block(columns, segment)
-                yield from [*waiting, *reader.damage[noted:]]
+                for damage in [*waiting, *reader.damage[noted:]]:
+                    yield self._note(file.path, damage)
         except KidxError as e:
             self.coverage.unread.append(str(e))
-            yield DamagedRange(0, 0, "unread", str(e), None, None)
+            yield DamagedRange(0, 0, _UNREAD, str(e))
 
-    def _note(self, segment: Segment, damage: DamagedRange) -> dict[str, object]:
-        entry: dict[str, object] = {
-            "file": segment.files[LOG].path,
-            "byte_start": damage.start,
-            "byte_end": damage.end,
-            "kind": damage.kind,
-            "reason": damage.why,
-            "first_offset": damage.base_offset,
-            "last_offset": damage.last_offset,
-        }
-        if damage.kind not in (_PREALLOCATED, "unread"):
-            self.coverage.add("damaged", **entry)
-        return entry
-
-    def _fill(
-        self, others: Sequence[Copy], first: int, last: int | None, hole: list[dict[str, object]]
-    ) -> Iterator[Block]:
-        """Records of the other copies with offsets that this one should have, and has damage instead."""
-        if last is not None and last < first:
-            return
-        if others:
-            yield from self._read(others, first, last)
-        elif any(entry["kind"] != _PREALLOCATED for entry in hole):
-            reason = "; ".join(dict.fromkeys(str(entry["reason"]) for entry in hole))
-            self.coverage.add("missing", first_offset=first, last_offset=last, reason=reason)
-
-    def _between(self, others: Sequence[Copy], first: int, last: int, *, first_segment: bool) -> Iterator[Block]:
-        """The same where a segment begins later than the one before it ends."""
-        if others:
-            yield from self._read(others, first, last)
-        elif not first_segment:
-            self._gaps.append((first, last))
+    def _note(self, path: str, damage: DamagedRange) -> DamagedRange:
+        """Damage as the manifest lists it; zeros at a log's end are none."""
+        if damage.kind != PREALLOCATED:
+            self.coverage.add(
+                "damaged",
+                file=path,
+                byte_start=damage.start,
+                byte_end=damage.end,
+                kind=damage.kind,
+                reason=damage.why,
+                first_offset=damage.base_offset,
+                last_offset=damage.last_offset,
+            )
+        return damage
 
     def _rising(self, columns: RecordColumns, last: int) -> RecordColumns:
         """Without the records whose offsets have been read already."""
@@ -216,10 +217,15 @@ class PartitionRecords:
         return columns
 
 
+def _reason(hole: Sequence[DamagedRange]) -> str | None:
+    """Why a hole lacks records; None for zeros at a log's end, and for no hole."""
+    reasons = dict.fromkeys(damage.why for damage in hole if damage.kind != PREALLOCATED)
+    return "; ".join(reasons) or None
+
+
 def _positions(columns: RecordColumns) -> Ints:
     """The first byte of each record's batch."""
-    positions: Ints = columns.column("batch_position")
-    return positions
+    return values_of(columns.column("batch_position"))
 
 
 def _without(columns: RecordColumns, unwanted: Bools) -> RecordColumns:
@@ -228,7 +234,7 @@ def _without(columns: RecordColumns, unwanted: Bools) -> RecordColumns:
 
 def _equal(spans: Spans, wanted: bytes) -> Bools:
     """Which strings equal one: bool, shape (n,)."""
-    equal = spans.length == len(wanted)
+    equal: Bools = spans.length == len(wanted)
     if wanted and equal.any():
         items = np.ndarray(len(spans.data) - len(wanted) + 1, f"V{len(wanted)}", spans.data.data, 0, (1,))
         equal[equal] = items[spans.start[equal]] == np.void(wanted)

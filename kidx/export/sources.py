@@ -89,9 +89,9 @@ def find_sources(paths: Sequence[str], wanted: Wanted) -> tuple[list[Source], li
 
 
 def _copies(partition: Partition, target: Target, all_states: bool, named: Collection[str]) -> list[Copy]:
-    if partition.name is not None and partition.name.state and not all_states and target.names is None:
-        if absolute(target.directory) not in named:
-            return []
+    renamed = partition.name is not None and partition.name.state and target.names is None
+    if renamed and not all_states and absolute(target.directory) not in named:
+        return []
     for name, path in (target.names or {}).items():
         kind = parse_file_name(name)
         if not exists(path):

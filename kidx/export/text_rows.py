@@ -46,6 +46,10 @@ class TextColumns:
             return _json_values(text, quoted)
         return json_quoted(text) if quoted else text
 
+    def column(self, columns: RecordColumns, name: str) -> Spans:
+        """`key`, `value` or `headers` as text."""
+        return self.headers(columns) if name == "headers" else self.text(getattr(columns, name))
+
     def headers(self, columns: RecordColumns) -> Spans:
         """Each record's headers as a JSON list of {"key": ..., "value": ...}."""
         counts, keys, values = columns.headers
@@ -76,13 +80,13 @@ def string_array(spans: Spans) -> pa.Array:
     return pa.Array.from_buffers(pa.string() if small else pa.large_string(), len(spans), buffers)
 
 
-def json_lines(batch: pa.RecordBatch, raw: frozenset[str], schema: str = SCHEMA) -> pa.Array:
-    """One JSON object for each row, its line break included. The columns `raw` hold JSON already, as text."""
+def json_lines(batch: pa.RecordBatch, json_columns: frozenset[str]) -> pa.Array:
+    """One JSON object for each row, its line break included. The columns `json_columns` hold JSON already, as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     parts: list[Any] = []
-    literal = json_text({"schema": schema}, compact=True)[:-1]
+    literal = json_text({"schema": SCHEMA}, compact=True)[:-1]
 
     def scalar(text: str) -> Any:
         return pa.scalar(text, pa.string())
@@ -91,9 +95,9 @@ def json_lines(batch: pa.RecordBatch, raw: frozenset[str], schema: str = SCHEMA)
         literal += f",{json_text(name)}:"
         value = _only_value(column)
         if value is not None:
-            literal += _json_of(value[0], name in raw)
+            literal += _json_of(value[0], name in json_columns)
             continue
-        parts += [scalar(literal), pc.fill_null(_json_column(column, name in raw), "null")]
+        parts += [scalar(literal), pc.fill_null(_json_column(column, name in json_columns), "null")]
         literal = ""
     parts.append(scalar(literal + "}\n"))
     if len(parts) == 1:

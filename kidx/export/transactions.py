@@ -2,8 +2,8 @@
 
 Sources: org.apache.kafka.clients.consumer.internals.CompletedFetch (a record is left out if its producer's transaction
 is listed as aborted), and UnifiedLog (the last stable offset is the first offset of the earliest open transaction).
-The markers in the log decide. The transaction indexes add what they list, for a marker may be damaged. The high
-watermark is not used: its checkpoint may be older than what consumers were given.
+The markers in the log decide. Where the log is damaged, a marker may be lost, and the transaction index of that segment
+adds what it lists. The high watermark is not used: its checkpoint may be older than what consumers were given.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from kidx.errors import KidxError
 from kidx.export.sources import Copy
+from kidx.formats.checksums import crc_holds
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.logdir.names import LOG, TRANSACTION
 from kidx.logdir.tree import Partition, Segment
@@ -105,54 +106,62 @@ def transactions_of(copy: Copy, low: int | None) -> Transactions:
         if low is not None and following is not None and following <= low:
             continue
         try:
-            _markers(segment, begun, found)
-            _indexed(segment, found)
+            if not _markers(segment, begun, found):
+                _indexed(segment, begun, found)
         except KidxError as e:
             found.unread.append(str(e))
     found.last_stable_offset = min(begun.values(), default=None)
     return found
 
 
-def _markers(segment: Segment, begun: dict[int, int], found: Transactions) -> None:
+def _markers(segment: Segment, begun: dict[int, int], found: Transactions) -> bool:
+    """Follow a segment's batches. Returns whether no marker can have been lost to damage."""
+    whole = True
     with segment.files[LOG].open() as log:
         position: int | None = 0
         while position is not None:
             windows = scan(log, start=position, check_crc=False)
             for window in windows:
-                _follow(log, window, begun, found)
+                whole &= _follow(log, window, begun, found)
             ending = windows.ending
             sound = ending is None or ending.kind in (END, PREALLOCATED)
+            whole &= sound
             position = None if sound or ending is None else resume(log, ending.position)
+    return whole
 
 
-def _follow(log: Evidence, window: Window, begun: dict[int, int], found: Transactions) -> None:
+def _follow(log: Evidence, window: Window, begun: dict[int, int], found: Transactions) -> bool:
+    """Follow a window's batches. Returns whether all of its markers can be read."""
     marked = np.flatnonzero(window.transactional & (window.column("producer_id") >= 0))
-    if not len(marked):
-        return
     producers, bases = window.column("producer_id")[marked].tolist(), window.column("base_offset")[marked].tolist()
-    control = window.control[marked].tolist()
+    control, whole = window.control[marked].tolist(), True
     for row, producer, base, is_marker in zip(marked.tolist(), producers, bases, control, strict=True):
         if not is_marker:
             begun.setdefault(producer, base)
             continue
-        records, _ = read_records(log, window.batch(row))
-        if not records:  # compaction can leave a marker's batch empty
+        batch = window.batch(row)
+        records, damage = read_records(log, batch)
+        if damage is not None or not crc_holds(batch, log.read(batch.position, batch.size)):
+            whole = False
             continue
-        kind = control_type(records[0].key)
+        kind = control_type(records[0].key) if records else None  # compaction can leave a marker's batch empty
         if kind in (ABORT, COMMIT):
             first = begun.pop(producer, None)
-            if kind == ABORT:
-                found.add(producer, -1 if first is None else first, base)
+            if kind == ABORT and first is not None:
+                found.add(producer, first, base)
+    return whole
 
 
-def _indexed(segment: Segment, found: Transactions) -> None:
+def _indexed(segment: Segment, begun: dict[int, int], found: Transactions) -> None:
+    """Add the aborted transactions that a segment's index lists."""
     file = segment.file(TRANSACTION)
     if file is None:
         return
     with file.open() as evidence:
         for entry in read_transactions(evidence):
-            if 0 <= entry.first_offset <= entry.last_offset:
-                found.add(entry.producer_id, entry.first_offset, entry.last_offset)
+            found.add(entry.producer_id, entry.first_offset, entry.last_offset)
+            if begun.get(entry.producer_id, -1) in range(entry.first_offset, entry.last_offset + 1):
+                del begun[entry.producer_id]
 
 
 def values_of(column: Any) -> Ints:
@@ -165,5 +174,6 @@ def mask_of(columns: RecordColumns, name: str) -> Bools:
     """A column of flags: bool, shape (n,); absent ones are False."""
     column = columns.column(name)
     if isinstance(column, Maybe):
-        return column.present & (column.values != 0)
-    return column != 0
+        column = np.where(column.present, column.values, 0)
+    mask: Bools = column != 0
+    return mask

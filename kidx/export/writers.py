@@ -9,7 +9,7 @@ from queue import Queue
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from kidx.errors import KidxError, Refused, UsageError
+from kidx.errors import Refused, UsageError
 from kidx.export.text_rows import bytes_of, json_lines
 from kidx.surgery.new_file import write_all
 
@@ -82,11 +82,11 @@ class _Arrow:
 class _JsonLines:
     held_bytes = 0
 
-    def __init__(self, out: IO[bytes], raw: frozenset[str]) -> None:
-        self._out, self._raw = out, raw
+    def __init__(self, out: IO[bytes], json_columns: frozenset[str]) -> None:
+        self._out, self._json_columns = out, json_columns
 
     def write(self, batch: pa.RecordBatch) -> None:
-        write_all(self._out.fileno(), bytes_of(json_lines(batch, self._raw)))
+        write_all(self._out.fileno(), bytes_of(json_lines(batch, self._json_columns)))
 
     def close(self) -> None:
         pass
@@ -109,17 +109,19 @@ class _Csv:
         self._writer.close()
 
 
-def encoder(form: str, out: IO[bytes], schema: pa.Schema, raw: frozenset[str], *, stream: bool = False) -> Encoder:
-    """An encoder of one of FORMATS. The columns `raw` hold JSON as text. `stream`: the output cannot be sought in."""
+def encoder(
+    form: str, out: IO[bytes], schema: pa.Schema, json_columns: frozenset[str], *, stream: bool = False
+) -> Encoder:
+    """An encoder of one of FORMATS. `json_columns` hold JSON as text. `stream`: the output cannot be sought in."""
     if form == "parquet":
         return _Parquet(out, schema)
     if form == "arrow":
         return _Arrow(out, schema, stream=stream)
-    return _JsonLines(out, raw) if form == "jsonl" else _Csv(out, schema)
+    return _JsonLines(out, json_columns) if form == "jsonl" else _Csv(out, schema)
 
 
 class NewFile:
-    """A file that is not there yet: written under another name next to it, flushed, and renamed by `commit`.
+    """A file that is not there yet: written under another name next to it, and renamed by `commit`.
 
     Raises UsageError if there is a file of that name, Refused where the system declines.
     """
@@ -138,7 +140,6 @@ class NewFile:
     def commit(self) -> None:
         """Give the file its name."""
         with refusing(self.path):
-            os.fsync(self.out.fileno())
             self.out.close()
             os.rename(self._partial, self.path)
 
@@ -202,11 +203,3 @@ class Background:
                 except BaseException as e:
                     self._failure = e
             self._items.task_done()
-
-
-def space_for(path: str) -> None:
-    """Raises KidxError where a directory cannot be made."""
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as e:
-        raise KidxError(f"{path}: cannot be made: {(e.strerror or str(e)).lower()}") from None

@@ -74,7 +74,7 @@ def write_file(
         os.close(fd)
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes | memoryview) -> None:
     """Write bytes, however few the system takes at a time."""
     view = memoryview(data)
     while view:
