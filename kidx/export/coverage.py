@@ -34,7 +34,6 @@ class Coverage:
     first_offset: int | None = None
     last_offset: int | None = None
     markers_left_out: int = 0
-    duplicates_left_out: int = 0
     aborted_records: int = 0
     not_utf8: int = 0
     exported: list[dict[str, Any]] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kidx.errors import KidxError, UsageError
@@ -16,45 +17,59 @@ from kidx.export.writers import Encoder, NewFile, encoder, refusing
 from kidx.text.json_text import json_text
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
+
+    Ints = npt.NDArray[np.int64]
 
 _TEXT_BYTES_A_ROW = 400  # of JSON besides keys, values and headers
 _NOTES = ".kidx-export"
 
 
 class PartitionFiles:
-    """Files of one partition, one after another. `last_offset` is that of the last record taken.
+    """Files of one partition, one after another. `finished` are the manifest's entries of complete ones.
 
     The batches go through `encode`, in another thread, in the order of `take`.
     """
 
-    def __init__(self, directory: str, source: Source, form: Form, maker: RowMaker) -> None:
+    def __init__(self, directory: str, source: Source, form: Form, maker: RowMaker, *, replace: bool = False) -> None:
+        """`replace`: an earlier run may have completed files without noting them, which are written anew."""
         self._directory, self._name, self._form, self._maker = directory, source.name, form, maker
+        self._replace = replace
         self._file: NewFile | None = None
         self._encoder: Encoder | None = None
-        self._written = self._waiting = self._largest = self._rows = self._first = 0
-        self.last_offset = 0
+        self._written = self._waiting = self._largest = self._rows = self._first = self._last = 0
+        self.finished: list[dict[str, Any]] = []
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a file is being written."""
-        return self._file is not None
+    def parts(self, batch: pa.RecordBatch, offsets: Ints) -> Iterator[tuple[pa.RecordBatch, int, int]]:
+        """A batch in parts that fit into a file, each with its first and last offset."""
+        limit = self._form.file_bytes
+        rows = len(batch) if limit is None else max(1, len(batch) * limit // (2 * self._size(batch) + 1))
+        for start in range(0, len(batch), rows):
+            part = batch.slice(start, rows)
+            yield part, int(offsets[start]), int(offsets[start + len(part) - 1])
 
     def take(self, batch: pa.RecordBatch, first_offset: int, last_offset: int) -> pa.RecordBatch:
         """Count a batch to the open file, which is begun if there is none."""
         if self._file is None:
             self._begin(first_offset)
-        size = batch.nbytes + len(batch) * (_TEXT_BYTES_A_ROW if self._form.is_text else 0)
+        size = self._size(batch)
         self._waiting += size
         self._largest = max(self._largest, size)
         self._rows += len(batch)
-        self.last_offset = last_offset
+        self._last = last_offset
         return batch
+
+    def _size(self, batch: pa.RecordBatch) -> int:
+        """What a batch takes in a file, at most, or about."""
+        return int(batch.nbytes) + len(batch) * (_TEXT_BYTES_A_ROW if self._form.is_text else 0)
 
     def _begin(self, first_offset: int) -> None:
         number = "" if self._form.file_bytes is None else f".{first_offset:020}"
-        self._file = NewFile(os.path.join(self._directory, f"{self._name}{number}.{self._form.format}"))
-        with refusing(self._file.path):
+        path = os.path.join(self._directory, f"{self._name}{number}.{self._form.format}")
+        self._file = NewFile(path, replace=self._replace)
+        with refusing(path):
             self._encoder = encoder(self._form.format, self._file.out, self._maker.schema, self._maker.json)
         self._written = self._waiting = self._rows = 0
         self._first = first_offset
@@ -71,22 +86,27 @@ class PartitionFiles:
         limit = self._form.file_bytes
         return limit is not None and self._written + self._waiting + self._largest > limit
 
-    @property
-    def full(self) -> bool:
-        """Whether the next batch may be too much, while no batch waits."""
+    def finish_if_full(self) -> None:
+        """Complete the open file if the next batch may be too much for it. No batch may be waiting."""
         assert self._file is not None and self._encoder is not None
         self._written, self._waiting = self._file.out.tell(), self._encoder.held_bytes
-        return self.nearly_full
+        if self.nearly_full:
+            self._complete()
 
-    def finish(self) -> dict[str, Any]:
-        """Complete the open file; its entry in the manifest."""
+    def finish(self) -> list[dict[str, Any]]:
+        """Complete the open file, if there is one. Returns the entries in `finished`, which is empty then."""
+        if self._file is not None:
+            self._complete()
+        entries, self.finished = self.finished, []
+        return entries
+
+    def _complete(self) -> None:
         assert self._file is not None and self._encoder is not None
         with refusing(self._file.path):
             self._encoder.close()
         self._file.commit()
-        entry = file_entry(self._file.path, self._rows, self._first, self.last_offset)
+        self.finished.append(file_entry(self._file.path, self._rows, self._first, self._last))
         self._file = self._encoder = None
-        return entry
 
     def discard(self) -> None:
         """Remove the file that is not complete."""

@@ -189,7 +189,6 @@ class PartitionRecords:
         highest = np.maximum.accumulate(np.concatenate(([last], offsets[:-1])))
         new = offsets > highest
         if not new.all():
-            self.coverage.duplicates_left_out += int((~new).sum())
             columns = columns.where(new)
         offsets = columns.offset
         if len(offsets) and int(offsets[-1]) - int(offsets[0]) >= len(offsets):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import IO
+from typing import IO, Any, cast
 
-from kidx.errors import KidxError
+from kidx.errors import KidxError, UsageError
 from kidx.execution import run_forked
 from kidx.export.coverage import MANIFEST_SCHEMA, Coverage
 from kidx.export.output_files import FinishedWork, PartitionFiles, file_entry
@@ -19,6 +20,7 @@ from kidx.export.writers import Background, NewFile, encoder, refusing
 from kidx.logdir.names import LOG
 from kidx.surgery.new_file import write_all
 from kidx.text.json_text import json_text
+from kidx.text.output import write_bytes
 
 STDOUT = "-"
 Progress = Callable[[int, int], None]
@@ -37,7 +39,11 @@ def export_to_file(
     """Write the records of all partitions to a new file or to STDOUT. Returns what became of them."""
     if output == STDOUT:
         sys.stdout.flush()
-        return _write(sources, asked, form, sys.stdout.buffer, progress, stream=True)
+        if not sys.stdout.isatty():
+            return _write(sources, asked, form, sys.stdout.buffer, progress, stream=True)
+        if not form.is_text:
+            raise UsageError(f"{form.format} is not for a terminal; give an --output, or a pipe")
+        return _write(sources, asked, form, cast("IO[bytes]", _Terminal()), None, stream=True)
     file = NewFile(output)
     try:
         with refusing(output):
@@ -117,27 +123,30 @@ def _export_partition(
     coverage = finished.coverage
     if finished.complete and coverage is not None:
         return coverage
+    resumed = coverage is not None  # a note is written before the first file
     if coverage is not None and coverage.last_offset is not None:
         asked = asked._replace(offsets=(coverage.last_offset + 1, asked.offsets[1]))
     records, maker = PartitionRecords(source, asked, coverage), RowMaker(form, _topics([source]))
     coverage = records.coverage
     not_utf8 = coverage.not_utf8
-    files = PartitionFiles(directory, source, form, maker)
+    finished.save(coverage, complete=False)
+    files = PartitionFiles(directory, source, form, maker, replace=resumed)
     try:
         with Background(files.encode) as background:
             for block in records:
-                first, last = int(block.columns.offset[0]), int(block.columns.offset[-1])
-                background.put(files.take(maker.batch(block, source), first, last))
+                for part, first, last in files.parts(maker.batch(block, source), block.columns.offset):
+                    background.put(files.take(part, first, last))
+                    if files.nearly_full:
+                        background.wait()
+                        files.finish_if_full()
                 coverage.count(block.columns)
                 coverage.not_utf8 = not_utf8 + maker.not_utf8
                 meter.at(block)
-                if files.nearly_full:
+                if files.finished:  # the account is exact between blocks only, so a file ends here, too
                     background.wait()
-                    if files.full:
-                        coverage.files.append(files.finish())
-                        finished.save(coverage, complete=False)
-        if files.is_open:
-            coverage.files.append(files.finish())
+                    coverage.files += files.finish()
+                    finished.save(coverage, complete=False)
+        coverage.files += files.finish()
     except BaseException:
         files.discard()
         raise
@@ -157,6 +166,17 @@ def write_manifest(path: str, coverages: Sequence[Coverage], unread: Sequence[st
     except BaseException:
         file.discard()
         raise
+
+
+class _Terminal(io.RawIOBase):
+    """Standard output where it is a terminal: control characters are escaped."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        write_bytes(sys.stdout, [bytes(data)])
+        return len(data)
 
 
 def _topics(sources: Sequence[Source]) -> list[str]:

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from kidx.errors import Refused, UsageError
 from kidx.export.text_rows import bytes_of, json_lines
-from kidx.surgery.new_file import write_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +85,9 @@ class _JsonLines:
         self._out, self._json_columns = out, json_columns
 
     def write(self, batch: pa.RecordBatch) -> None:
-        write_all(self._out.fileno(), bytes_of(json_lines(batch, self._json_columns)))
+        rest = bytes_of(json_lines(batch, self._json_columns))
+        while rest:  # a file without a buffer may take less than all
+            rest = rest[self._out.write(rest) :]
 
     def close(self) -> None:
         pass
@@ -126,11 +127,12 @@ class NewFile:
     Raises UsageError if there is a file of that name, Refused where the system declines.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, replace: bool = False) -> None:
+        """`replace`: there may be a file of that name, which stays until `commit`."""
         self.path = path
         directory, name = os.path.split(path)
         self._partial = os.path.join(directory, f".{name}.partial")
-        if os.path.lexists(path):
+        if not replace and os.path.lexists(path):
             raise UsageError(f"{path}: there is a file of that name already; name another, or remove it")
         with refusing(path):
             with suppress(FileNotFoundError):

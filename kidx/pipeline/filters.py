@@ -49,7 +49,7 @@ class Conditions:
     def limits(self, name: str) -> tuple[int | None, int | None]:
         """The bounds of a column, None where there is none."""
         low, high = self.ranges.get(name, (_LEAST, _MOST))
-        return None if low == _LEAST else low, None if high == _MOST else high
+        return None if low <= _LEAST else low, None if high >= _MOST else high
 
     def mask(self, columns: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_] | None:
         """The rows that lie in the ranges of their columns: bool, shape (rows,); None for all rows."""

@@ -12,9 +12,14 @@ from kidx.evidence import absolute
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
-# As in DuckDB and in the SQL standard, "offset" in double quotes is a name.
-_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true"}
+# As in DuckDB: "offset" in double quotes is a name, and times are UTC.
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
 
 
 @contextmanager
@@ -25,20 +30,26 @@ def spark_query(sql: str, paths: Sequence[str], master: str) -> Iterator[pa.Reco
     need_spark()
     import pyarrow as pa
 
-    from kidx.pipeline.schemas import KINDS
     from kidx.pipeline.sources import register
 
-    with spark_session(master, _SETTINGS) as spark:
+    with spark_session(master, SETTINGS) as spark:
         register(spark)
-        given = json.dumps([absolute(path) for path in paths])
-        for kind in KINDS:
-            source = spark.read.format("kidx").option("kind", kind).option("paths", given)
-            source.option("pushdown", "true").load().createOrReplaceTempView(kind)
+        create_views(spark, paths)
         try:
             table: Any = spark.sql(sql).toArrow()
         except _spark_errors() as e:
             raise UsageError(f"Spark refuses the query: {str(e).splitlines()[0]}") from None
         yield pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+
+
+def create_views(spark: SparkSession, paths: Sequence[str]) -> None:
+    """Make each kind a temporary view of a session, over these paths."""
+    from kidx.pipeline.schemas import KINDS
+
+    given = json.dumps([absolute(path) for path in paths])
+    for kind in KINDS:
+        reader = spark.read.format("kidx").option("kind", kind).option("paths", given).option("pushdown", "true")
+        reader.load().createOrReplaceTempView(kind)
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:

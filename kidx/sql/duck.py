@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
 _MEMORY = "256MiB"
 _ROWS = 10_000  # in a batch of the result
-# length() of bytes is octet_length() elsewhere; Spark's SQL has length() for both, and so does this.
-_LENGTH = "CREATE MACRO length(x BLOB) AS octet_length(x), (x VARCHAR) AS len(x), (x) AS len(x)"
+# Functions as Spark has them, so that a query runs in both.
+_MACROS = """
+CREATE MACRO length(x BLOB) AS octet_length(x), (x VARCHAR) AS len(x), (x) AS len(x);
+CREATE MACRO timestamp_millis(ms) AS epoch_ms(CAST(ms AS BIGINT));
+CREATE MACRO unix_millis(t) AS epoch_ms(CAST(t AS TIMESTAMP));
+CREATE MACRO get_json_object(text, path) AS json_extract_string(text, path);
+"""
 
 
 @contextmanager
@@ -44,7 +49,7 @@ def duckdb_query(sql: str, paths: Sequence[str], outcome: Outcome) -> Iterator[p
         try:
             for kind in KINDS:
                 connection.register(kind, Relation(kind, paths, outcome))
-            connection.execute(_LENGTH)
+            connection.execute(_MACROS)
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             with _explained(duckdb):

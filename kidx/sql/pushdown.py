@@ -49,9 +49,10 @@ class Filter:
         field = ds.field(name)
         if self.possible([field.is_null()])[0]:
             return None
-        most = _first(lambda value: not self.possible([field > value])[0])
         least = _first(lambda value: self.possible([field <= value])[0])
-        return least, most
+        if self.possible([field >= _MOST])[0]:
+            return least, _MOST
+        return least, _first(lambda value: not self.possible([field >= value])[0]) - 1
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which it is true."""
