@@ -14,11 +14,11 @@ from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
 
 _EXAMPLES = options.examples(
-    "kidx export --format parquet --output orders /var/lib/kafka/data/orders-*",
+    "kidx export --format parquet --output orders /kafka/data/orders-*",
     "kidx export --isolation read_committed payments-0 | jq .value",
-    "kidx export --since 2026-01-31T12:00Z --until 2026-01-31T13:00Z --format csv --output hour.csv orders-3",
-    "kidx export --deleted --manifest manifest.json --format arrow --output rescued.arrow /mnt/old-disk/orders-3",
-    "kidx export --format parquet --output orders --resume /var/lib/kafka/data/orders-*",
+    "kidx export --since 2026-01-31T12:00Z --format csv --output rest.csv data",
+    "kidx export --deleted --manifest missing.json --output all.jsonl /mnt/data",
+    "kidx export --format parquet --output orders --resume /kafka/data/orders-*",
 )
 
 

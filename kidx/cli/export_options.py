@@ -32,7 +32,14 @@ export_options = all_of(
         show_default=True,
         help="The format of the output.",
     ),
-    click.option("--output", default="-", show_default=True, metavar="FILE|DIR|-", help="Where records are written."),
+    click.option(
+        "--output",
+        type=click.Path(readable=False),
+        default="-",
+        show_default=True,
+        metavar="FILE|DIR|-",
+        help="Where records are written.",
+    ),
     click.option(
         "--encoding",
         type=click.Choice(["utf8", "base64", "hex", "json"]),
@@ -60,7 +67,12 @@ export_options = all_of(
     click.option("--control", is_flag=True, help="Export transaction markers and other control records, too."),
     click.option("--damaged", is_flag=True, help="Export what can be decoded of batches with a wrong CRC, too."),
     click.option("--deleted", is_flag=True, help="Fill holes from files marked .deleted, .swap or .cleaned."),
-    click.option("--manifest", metavar="FILE", help="Write what was exported, damaged and missing to this file."),
+    click.option(
+        "--manifest",
+        type=click.Path(readable=False),
+        metavar="FILE",
+        help="Write what was exported, damaged and missing to this file.",
+    ),
     click.option(
         "--file-size", "file_bytes", type=Bytes(_SMALLEST_FILE_BYTES), help="Begin another file before one is larger."
     ),

@@ -10,10 +10,10 @@ from kidx.report.printing import show_table
 
 _EXAMPLES = options.examples(
     "kidx query 'SELECT count(*), sum(length(value)) FROM records' orders-3",
-    "kidx query 'SELECT topic, sum(size) FROM batches GROUP BY topic' --format table /var/lib/kafka/data",
-    "kidx query 'SELECT key, count(*) n FROM records GROUP BY key ORDER BY n DESC LIMIT 10' 'data/orders-*'",
-    "kidx query 'SELECT * FROM records WHERE \"offset\" >= 4118000' --output tail.parquet orders-3",
-    "kidx query 'SELECT rule, count(*) FROM findings GROUP BY rule' --master spark://host:7077 /mnt/brokers",
+    "kidx query 'SELECT topic, sum(size) FROM batches GROUP BY topic' /kafka/data",
+    "kidx query 'SELECT key, count(*) FROM records GROUP BY key' 'data/orders-*'",
+    "kidx query 'FROM records WHERE \"offset\" > 4118000' --output t.csv data",
+    "kidx query 'SELECT * FROM findings' --master spark://host:7077 /mnt/brokers",
 )
 
 
@@ -22,7 +22,7 @@ _EXAMPLES = options.examples(
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @options.format_option()
-@click.option("--output", metavar="FILE", help="Write the rows to a new file: .parquet, .arrow, .csv or .jsonl.")
+@click.option("--output", type=click.Path(readable=False), metavar="FILE", help="Write the rows to a new file: .parquet, .arrow, .csv or .jsonl.")
 @click.option("--master", metavar="URL", help="Run the query in Spark: spark://HOST:PORT, local[N], yarn, k8s://URL.")
 @options.max_inflate_option
 def command(
@@ -41,12 +41,15 @@ def command(
     from kidx.report.formats.render import render
     from kidx.sql.engines import open_query
     from kidx.sql.outcome import Outcome
-    from kidx.sql.result import result_table, write_result
+    from kidx.tables.arrow_records import arrow
     from kidx.surgery.output import refuse_file
 
     expanded, outcome = paths_from(paths, from_file), Outcome()
     if output is not None:
         refuse_file(output)
+    arrow()  # says what is missing, before a module imports it
+    from kidx.sql.result import result_table, write_result
+
     with open_query(sql, expanded, outcome, master) as result:
         table = result_table(result.schema, result, outcome.notes)
         if output is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kidx.errors import LimitExceeded, MissingExtra, UsageError
+from kidx.errors import LimitExceeded, UsageError
 from kidx.execution import usual_jobs
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ CREATE MACRO get_json_object(text, path) AS json_extract_string(text, path);
 def duckdb_query(sql: str, paths: Sequence[str], outcome: Outcome) -> Iterator[pa.RecordBatchReader]:
     """The result of a query, as a stream of batches, for a `with` block. `outcome` collects what cannot be read.
 
-    Raises UsageError for SQL that DuckDB refuses, MissingExtra without the packages of kidx[sql].
+    Raises UsageError for SQL that DuckDB refuses, and without the packages of kidx[sql].
     """
     try:
         import duckdb
         import pyarrow  # noqa: F401
     except ImportError as e:
-        raise MissingExtra(f"this command needs {e.name}; pip install 'kidx[sql]'") from None
+        raise UsageError(f"kidx query needs {e.name}: install kidx[sql]") from None
     from kidx.pipeline.schemas import KINDS
     from kidx.sql.relations import Relation
 
