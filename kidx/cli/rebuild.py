@@ -6,7 +6,7 @@ import click
 
 from kidx.cli.options import examples, format_option, max_inflate_option
 from kidx.cli.paths import from_file_option, paths_from
-from kidx.cli.values import JOBS, Bytes
+from kidx.cli.values import JOBS, PATH, Bytes
 from kidx.cli.writing import Failures, carry_out_steps, dry_run_option
 from kidx.errors import UsageError
 from kidx.execution import usual_jobs
@@ -22,10 +22,11 @@ from kidx.report.printing import complain
         "kidx rebuild --in-place --index-interval-bytes 4096 orders-3",
     ),
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @click.option(
+    "-o",
     "--output",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="DIR",
     help="Write DIR/<partition>/<file>; the broker's directories stay as they are.",
 )
@@ -48,7 +49,7 @@ from kidx.report.printing import complain
     show_default=True,
     help="The topic's segment.index.bytes.",
 )
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @from_file_option
 @max_inflate_option
 @dry_run_option

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,9 @@ import click
 from kidx.cli import options, search_options
 from kidx.cli.choices import OneOf
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import key_file_option
+from kidx.cli.values import PATH
+from kidx.evidence import is_directory
 from kidx.report.printing import print_table
 
 _EXAMPLES = """
@@ -39,10 +41,11 @@ def known_groups() -> tuple[str, ...]:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @search_options.index_kind_option
 @options.base_offset_option
+@key_file_option
 @click.option(
     "--sort", type=OneOf("FIELD", known_fields), help="Order by a field of the JSON rows, such as entries or slack."
 )
@@ -66,7 +69,7 @@ def command(paths: tuple[str, ...], from_file: str | None, by: str | None, form:
     from kidx.tables.stat import stat_table
 
     given = paths_from(paths, from_file)
-    single = len(given) == 1 and not os.path.isdir(given[0])
+    single = len(given) == 1 and not is_directory(given[0])
     screen = partial(show, single=single, sorted_by=asked["sort"], iso=iso)
     return print_table(stat_table(given, **asked), form, screen, iso=iso)
 
