@@ -22,7 +22,12 @@ _EXAMPLES = options.examples(
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @options.format_option()
-@click.option("--output", type=click.Path(readable=False), metavar="FILE", help="Write the rows to a new file: .parquet, .arrow, .csv or .jsonl.")
+@click.option(
+    "--output",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Write the rows to a new file: .parquet, .arrow, .csv or .jsonl.",
+)
 @click.option("--master", metavar="URL", help="Run the query in Spark: spark://HOST:PORT, local[N], yarn, k8s://URL.")
 @options.max_inflate_option
 def command(
@@ -41,8 +46,8 @@ def command(
     from kidx.report.formats.render import render
     from kidx.sql.engines import open_query
     from kidx.sql.outcome import Outcome
-    from kidx.tables.arrow_records import arrow
     from kidx.surgery.output import refuse_file
+    from kidx.tables.arrow_records import arrow
 
     expanded, outcome = paths_from(paths, from_file), Outcome()
     if output is not None:
