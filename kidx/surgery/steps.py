@@ -24,7 +24,7 @@ _SOUND = "sound, so left as it is (--all replaces it)"
 class Step(NamedTuple):
     """The change of one file. `write` carries it out and returns the path of the backup, None where there is none.
 
-    `base_offset` is the index's, None where the file's name gives it. `note` is what the user should know besides.
+    `base_offset` is the index's, None where the file's name gives it. `note` is further information for the user.
     """
 
     change: Change
