@@ -47,19 +47,11 @@ class Options(NamedTuple):
     """What to check and what to report.
 
     `level`: QUICK reads no log, DEFAULT every batch's header and CRC, DEEP every record. `sample` leaves logs out.
-<<<<<<< HEAD
-    `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
-    `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
-    `kind` (kidx.logdir.names) is what a file is whose name does not tell.
-    `bytes_per_second` bounds how fast all processes together read local files, None: as fast as they can.
-    `remote` are the remote tiers that log dirs are held against.
-    `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
-=======
     `base_offset` is for files whose name does not give it. `live`: a broker may be writing, so growth is not a finding.
     `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all. `kind`
     (kidx.logdir.names) is the kind of files whose name does not give it. `remote` are the remote tiers that log dirs
-    are held against. `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
->>>>>>> main
+    are held against. `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression). `bytes_per_second`
+    bounds how fast all processes together read local files; None: as fast as they can.
     """
 
     base_offset: int | None = None
