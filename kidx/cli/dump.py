@@ -11,6 +11,7 @@ from kidx.cli.commands import Sectioned
 from kidx.cli.dump_options import log_options, row_options, table_request
 from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
 from kidx.cli.paths import from_file_option, given_paths
+from kidx.cli.tier_options import key_file_option
 from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.report.printing import each, show_table
@@ -41,6 +42,7 @@ Examples:
 @options.format_option("kafka")
 @options.iso_option
 @options.base_offset_option
+@key_file_option
 @from_file_option
 @options.max_inflate_option
 @row_options

@@ -22,12 +22,14 @@ COMMANDS = {
     "compact": ("kidx.cli.compact", "Show what the log cleaner would keep and drop."),
     "startup": ("kidx.cli.startup", "Predict what a broker does at its next start."),
     "rebuild": ("kidx.cli.rebuild", "Rebuild indexes from the log, as a broker's recovery does."),
+    "recover": ("kidx.cli.recover", "Build a new log dir from what is left of damaged replicas."),
     "undo": ("kidx.cli.undo", "Revert kidx's last change of a file or directory."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
     "trim": ("kidx.cli.trim", "Cut off the zero tail of an index."),
     "resize": ("kidx.cli.resize", "Change the allocated size of an index."),
     "rocketmq": ("kidx.cli.rocketmq", "The same commands for RocketMQ's stores."),
+    "help": ("kidx.cli.help", "Print the help of a command."),
     "completion": ("kidx.cli.completion", "Print the completion script for a shell."),
 }
 # The headings of `kidx --help`, by the first command below each.

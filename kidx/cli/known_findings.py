@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from kidx.cli.options import as_argument
 from kidx.cli.reporting import Reporting
+from kidx.cli.values import PATH
 from kidx.findings import Rule
 from kidx.report.findings.configuration import configuration_here, read_configuration
 from kidx.report.printing import complain
@@ -60,11 +61,21 @@ class KnownFindings(NamedTuple):
 known_findings_options = as_argument(
     "known",
     KnownFindings,
-    click.option("--baseline", type=click.Path(), metavar="FILE", help="Report only what this baseline does not have."),
-    click.option("--write-baseline", type=click.Path(), metavar="FILE", help="Write the findings down as a baseline."),
+    click.option(
+        "--baseline",
+        type=PATH,
+        metavar="FILE",
+        help="Report only what this baseline does not have.",
+    ),
+    click.option(
+        "--write-baseline",
+        type=PATH,
+        metavar="FILE",
+        help="Write the findings down as a baseline.",
+    ),
     click.option(
         "--config",
-        type=click.Path(),
+        type=PATH,
         metavar="FILE",
         help="A kidx.toml: select, ignore, fail-level, per-path-ignores.  [default: the one in this directory]",
     ),

@@ -11,7 +11,6 @@ from click.core import ParameterSource
 
 from kidx.cli import lookup_options, options, search_options, values
 from kidx.cli.commands import TakesNegativeNumbers
-from kidx.errors import UsageError
 from kidx.report.printing import print_table
 
 if TYPE_CHECKING:
@@ -24,8 +23,10 @@ Examples:
   kidx lookup --search both 00000000000004117222.timeindex 2026-01-31T12:00Z
   seq 1 1000 | kidx lookup --format jsonl 00000000000000000000.index -
   kidx lookup --fetch-from 0 --fetch-to 500 00000000000000000000.txnindex
+  kidx lookup orders-3 4119003
   kidx lookup orders-3 --offset 4119003 --isolation read_committed
   kidx lookup orders-3 --timestamp 2026-01-31T12:00Z --start 500
+  kidx lookup orders-3 --remote s3://tier --timestamp latest-tiered
 """
 
 
@@ -55,7 +56,8 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     time index an offset). `-` reads targets from standard input. OffsetIndex.fetchUpperBoundOffset(position, size) is
     `--by value --bound upper` with the sum of the two. A transaction index takes --fetch-from and --fetch-to.
 
-    A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
+    A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does); a
+    TARGET alone is an offset, or a time.
     """
     given = click.get_current_context().get_parameter_source("search")
     if given is ParameterSource.DEFAULT and asked["broker_version"] is not None:
@@ -75,17 +77,16 @@ def _table_of(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) ->
 
     must_exist(path)
     page_bytes = asked["page_size"] if asked["trace_pages"] else None
-    if asked["offset"] is not None or asked["timestamp"] is not None:
-        from kidx.formats.compression import inflation_budget
-
-        opened.enter_context(inflation_budget(asked["max_inflate_bytes"]))
-        return lookup_options.log_table(path, asked, page_bytes)
     from kidx.logdir.names import LOG, index_format_of, parse_file_name
     from kidx.tables import index_lookups
 
     name = parse_file_name(path)
-    if asked["kind"] is None and ((name and name.kind == LOG) or is_directory(path)):
-        raise UsageError(f"{path}: not an index; for a segment or a partition, give --offset or --timestamp")
+    is_log = asked["kind"] is None and ((name is not None and name.kind == LOG) or is_directory(path))
+    if is_log or asked["offset"] is not None or asked["timestamp"] is not None:
+        from kidx.formats.compression import inflation_budget
+
+        opened.enter_context(inflation_budget(asked["max_inflate_bytes"]))
+        return lookup_options.log_table(path, asked, page_bytes)
     index_format = index_format_of(path, asked["kind"])
     evidence = opened.enter_context(open_evidence(path))
     lookup_options.check_index_question(path, asked, index_format.relative)

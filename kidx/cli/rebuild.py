@@ -24,6 +24,7 @@ from kidx.report.printing import complain
 )
 @click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @click.option(
+    "-o",
     "--output",
     type=PATH,
     metavar="DIR",
@@ -48,7 +49,7 @@ from kidx.report.printing import complain
     show_default=True,
     help="The topic's segment.index.bytes.",
 )
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @from_file_option
 @max_inflate_option
 @dry_run_option

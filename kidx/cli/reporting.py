@@ -9,6 +9,7 @@ import click
 
 from kidx.cli.choices import Rules
 from kidx.cli.options import as_argument, color_option
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.findings import SEVERITIES, Rule, codes_of
 from kidx.report.printing import print_checked
@@ -69,5 +70,11 @@ def reporting_options(system: str, prefix: str) -> Callable[[Any], Callable[...,
         click.option(
             "--statistics", is_flag=True, help="Show how many findings each rule has instead of the findings."
         ),
-        click.option("--output-file", type=click.Path(), metavar="FILE", help="Write the report to this file."),
+        click.option(
+            "-o",
+            "--output-file",
+            type=PATH,
+            metavar="FILE",
+            help="Write the report to this file.",
+        ),
     )

@@ -10,6 +10,7 @@ import click
 from kidx.cli import options, search_options
 from kidx.cli.choices import OneOf
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import key_file_option
 from kidx.cli.values import PATH
 from kidx.evidence import is_directory
 from kidx.report.printing import print_table
@@ -44,6 +45,7 @@ def known_groups() -> tuple[str, ...]:
 @from_file_option
 @search_options.index_kind_option
 @options.base_offset_option
+@key_file_option
 @click.option(
     "--sort", type=OneOf("FIELD", known_fields), help="Order by a field of the JSON rows, such as entries or slack."
 )

@@ -9,6 +9,7 @@ from kidx.cli.known_findings import KnownFindings, known_findings_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.reporting import Reporting, reporting_options
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import JOBS, PATH
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
@@ -26,6 +27,7 @@ Examples:
   kidx verify orders-3/00000000000004117222.index
   kidx verify --ignore KX110 --format junit data > kidx.xml
   kidx verify --select KX1,torn-entry --fail-level error '/backup/*/orders-*'
+  kidx verify /var/lib/kafka/data --remote s3://tier --key-file main=private.pem
   kidx verify --write-baseline known.json data
   kidx verify --baseline known.json data
   kidx explain KX105
@@ -38,12 +40,13 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @reporting_options("kafka", "KX1")
 @known_findings_options
 @checking_options
+@tier_options
 @click.option(
     "--kind",
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
     help="The kind of a file whose name does not show it; required for `-`.",
 )
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @click.option(
     "--suggest", is_flag=True, help="Show which kidx command repairs each finding, and what an alternative costs."
 )
@@ -52,6 +55,7 @@ def command(
     from_file: str | None,
     form: str,
     reporting: Reporting,
+    remote: tuple[str, ...],
     known: KnownFindings,
     checking: Checking,
     kind: str | None,
@@ -63,6 +67,7 @@ def command(
     PATH is a file, a partition's directory, a log dir, a tree, a pattern, or `-` (standard input, with --kind). Without
     --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is listed. If
     something cannot be read, the exit status is 3.
+    With --remote, log dirs are held against their tier and __remote_log_metadata; a tier alone can be a PATH.
     """
     from kidx.checks.catalogue import RULES
     from kidx.checks.engine.run import check_all
@@ -78,9 +83,10 @@ def command(
         )
     if kind is None and any(path in STDIN_NAMES for path in expanded):
         raise UsageError("standard input has no name that gives its kind; add --kind")
+    expanded += remote
     if any(map(is_uri, expanded)):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
-    options = checking.options(rules, kind, jobs or usual_jobs())
+    options = checking.options(rules, kind, jobs or usual_jobs())._replace(remote=remote)
     with ProgressBar("checked") as progress:
         checked = known.kept(check_all(targets_of(expanded), options, progress), settings, RULES)
     status = reporting.show(form, checked, RULES, expanded)

@@ -17,9 +17,11 @@ from kidx.logdir.names import (
     LOG,
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
+    REMOTE_MANIFEST,
     FileName,
     parse_file_name,
     parse_partition_name,
+    parts_of_segment,
 )
 
 
@@ -74,12 +76,15 @@ class Partition:
 
     @cached_property
     def files(self) -> list[DataFile]:
-        """Every data file of the directory, by name."""
+        """Every data file of the directory, by name; for the manifest of a remote segment also the parts it names."""
         found = []
         for entry in self._entries if self._entries is not None else list_directory(self.directory or "."):
             name = parse_file_name(entry.name)
             if name is not None:
-                found.append(DataFile(os.path.join(self.directory, entry.name), name))
+                path = os.path.join(self.directory, entry.name)
+                found.append(DataFile(path, name))
+                if name.kind == REMOTE_MANIFEST:
+                    found += [DataFile(*part) for part in parts_of_segment(path)]
         return found
 
     @cached_property

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, UsageError
-from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, GROUP, REMOTE, SHARE, TRANSACTION
+from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, GROUP, SHARE, TRANSACTION
 from kidx.logdir.cluster import Cluster, Topic
 from kidx.logdir.tree import Partition, partitions_below
 from kidx.lookup.partition import PartitionReader
@@ -35,7 +35,7 @@ class Question(NamedTuple):
         """The families of topics that can have such facts."""
         if self.group is not None:
             return {GROUP, SHARE}
-        return {TRANSACTION} if self.transactional_id is not None else {*FAMILY_OF_TOPIC.values()} - {REMOTE}
+        return {TRANSACTION} if self.transactional_id is not None else {*FAMILY_OF_TOPIC.values()}
 
     def wants(self, fact: Fact) -> bool:
         """Whether a fact is part of the answer. Topics are known by their names (LogDirs.named)."""

@@ -1,4 +1,4 @@
-"""Which kidx command mends a finding, and what the folk remedy, deleting indexes and restarting, costs instead."""
+"""Which kidx command repairs a finding, and what the common remedy, deleting indexes and restarting, costs instead."""
 
 from __future__ import annotations
 

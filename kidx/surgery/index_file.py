@@ -12,7 +12,7 @@ from kidx.lookup.index import IndexReader
 from kidx.surgery.content import Joined, Piece
 from kidx.surgery.replace import open_current
 
-REPAIR = "kidx rebuild makes it anew from the log"
+REPAIR = "kidx rebuild creates it from the log"
 _CHUNK_ENTRIES = 1 << 16
 
 

@@ -12,7 +12,7 @@ from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import holds_evidence
 from kidx.surgery.new_file import write_all
 
-_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be written anew
+_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be overwritten
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -55,10 +55,8 @@ def refuse_file(path: str) -> None:
         raise UsageError(f"{path}: Kafka's files are in that directory, and kidx writes none there; name another")
 
 
-def refuse_place(output: str, sources: Iterable[str]) -> None:
-    """Raises Refused where an output directory is a source, or lies above or below one, or has Kafka's files in it."""
-    if is_uri(output):
-        return
+def refuse_overlap(output: str, sources: Iterable[str]) -> None:
+    """Raises Refused where an output directory is a source, or lies above or below one."""
     place = os.path.realpath(output)
     for source in sources:
         if is_uri(source):
@@ -66,7 +64,14 @@ def refuse_place(output: str, sources: Iterable[str]) -> None:
         origin = os.path.realpath(source)
         if os.path.commonpath((place, origin)) in (place, origin):
             raise Refused(f"{output}: it is, contains or lies in what is read ({source}); name another")
-    nearest = place
+
+
+def refuse_place(output: str, sources: Iterable[str]) -> None:
+    """Raises Refused where an output directory is a source, or lies above or below one, or has Kafka's files in it."""
+    if is_uri(output):
+        return
+    refuse_overlap(output, sources)
+    nearest = os.path.realpath(output)
     while not is_directory(nearest):
         nearest = os.path.dirname(nearest)
     if holds_evidence(nearest):

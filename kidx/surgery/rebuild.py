@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
-from kidx.evidence import from_bytes, is_directory, must_exist, open_evidence, read_file
+from kidx.evidence import INDEX_BYTES, from_bytes, is_directory, must_exist, open_evidence, read_file
 from kidx.formats.indexes import (
     DEFAULT_INDEX_INTERVAL_BYTES,
     DEFAULT_MAX_INDEX_BYTES,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
 
-_LARGEST_HINT_BYTES = 64 << 20  # of an index that only makes reading the log faster
-
 
 class Target(NamedTuple):
     """A segment to rebuild; `below` is where its files go under an output directory."""
@@ -46,7 +44,7 @@ class Target(NamedTuple):
 
 class Rebuilt(NamedTuple):
     """A segment's new indexes. `log_path` is its log's; `new` holds the bytes by kind, a transaction index only where
-    there is one. `said` tells what a reader must know: where the log breaks off, how transactions were found.
+    there is one. `notes` tells what a reader must know: where the log breaks off, how transactions were found.
     `log_changed`: something wrote the log while it was read.
     """
 
@@ -54,7 +52,7 @@ class Rebuilt(NamedTuple):
     log_path: str
     recovered: Recovered
     new: dict[str, bytes]
-    said: str
+    notes: str
     log_changed: bool
 
 
@@ -119,10 +117,10 @@ def rebuild(
     new = {OFFSET: recovered.offset_index, TIME: recovered.time_index}
     if recovered.transaction_index or TRANSACTION in segment.files:
         new[TRANSACTION] = recovered.transaction_index
-    said = [] if recovered.broken is None else [_breaks_off(recovered, size)]
+    notes = [] if recovered.broken is None else [_breaks_off(recovered, size)]
     if log_changed:
-        said.append(f"the log changed while it was read: indexed as of its first {size:,} bytes")
-    return Rebuilt(target, log_path, recovered, new, "; ".join(said + state.said), log_changed)
+        notes.append(f"the log changed while it was read: indexed as of its first {size:,} bytes")
+    return Rebuilt(target, log_path, recovered, new, "; ".join(notes + state.notes), log_changed)
 
 
 def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[Change]:
@@ -150,6 +148,8 @@ def _ends_early(kind: str, before: Evidence, data: bytes) -> bool:
     extent = extent_of(index_format, before, search=True)
     if not extent.entries or not index_format.relative:
         return not extent.entries and bool(data)
+    if extent.entries * index_format.size > INDEX_BYTES:
+        return False
     import numpy as np
 
     old = decode(index_format, before.read(0, extent.entries * index_format.size))["relative_offset"]
@@ -201,13 +201,13 @@ def _positions(segment: Segment) -> Ints | None:
     if file is None:
         return None
     try:
-        return decode(OFFSET_INDEX, read_file(file.path, _LARGEST_HINT_BYTES), names=("position",))["position"]
+        return decode(OFFSET_INDEX, read_file(file.path, INDEX_BYTES), names=("position",))["position"]
     except KidxError:
         return None
 
 
 class _StateBefore:
-    """The transactions that were open when a segment began, and in `said` how that was found out.
+    """The transactions that were open when a segment began, and in `notes` how that was found out.
 
     As a broker does at start (UnifiedLog.rebuildProducerState): from the producer snapshot of that offset, else from
     the newest sound one before it and the batches in between, else from all batches before.
@@ -215,7 +215,7 @@ class _StateBefore:
 
     def __init__(self, partition: Partition, segment: Segment) -> None:
         self._partition, self._segment = partition, segment
-        self.said: list[str] = []
+        self.notes: list[str] = []
 
     def open_transactions(self) -> OpenTransactions:
         """The first offset of the open transaction of each producer that has one."""
@@ -231,7 +231,7 @@ class _StateBefore:
                 events = EventReader(log)
                 for window in scan(log, check_crc=False):
                     state.add(events.read(window, len(window), from_offset=start))
-        self.said.append(
+        self.notes.append(
             f"there is no sound producer snapshot of offset {base}, so open transactions were found by reading "
             f"{len(replayed)} earlier segment{'' if len(replayed) == 1 else 's'}"
         )

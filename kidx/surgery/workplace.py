@@ -29,7 +29,7 @@ class Bench:
         self._done = False
 
     def keep(self, name: str, content: Evidence) -> None:
-        """Keep a backup. One that is there already with these very bytes serves; a damaged one is made anew."""
+        """Keep a backup. An existing one with these bytes is kept; a damaged one is written again."""
         if self._holds(name, content):
             return
         self.write(name + ".part", content, state_of(os.fstat(self.place), 0, "", 0o600))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kidx.errors import UsageError
@@ -35,6 +35,8 @@ _DIFFERENCE_COLUMNS = (
     Column("offset"),
     Column("timestamp", TIMESTAMP, "ms"),
 )
+_UNORDERED = ("features", "endPoints", "logDirs", "cordonedLogDirs", "isr", "eligibleLeaderReplicas", "lastKnownElr")
+DroppedBy = Callable[[str, dict[str, Any]], tuple[int | None, int | None]]
 _OFFSET_DIGITS = 12  # a bare number this long is epoch milliseconds, not an offset
 
 
@@ -92,11 +94,14 @@ def difference_table(
 ) -> Table:
     """kidx.state_difference.v1: a row a fact that was added, removed or changed between two states of each partition.
 
-    Its offset and timestamp are those of the record that changed it, absent if the fact was removed.
+    Its offset and timestamp are those of the record that last changed or removed it. The order of lists that have none
+    (brokers' features, listeners and log dirs, in-sync replicas) is no difference.
     """
     rows: list[tuple[Any, ...]] = []
     for old, new in zip(before, after, strict=True):
-        rows += _differences(*(_wanted(side.state, log_dirs, question, kinds) for side in (old, new)))
+        facts = [_wanted(side.state, log_dirs, question, kinds) for side in (old, new)]
+        rows += _differences(facts[0], facts[1], new.state.facts.dropped_by)
+    rows.sort(key=lambda row: str(row[0]))
     summary = _summary(after, differences=len(rows))
     return Table("kidx.state_difference.v1", _DIFFERENCE_COLUMNS, rows, summary, notes=_notes([*before, *after]))
 
@@ -125,14 +130,19 @@ def _wanted(state: State, log_dirs: LogDirs, question: Question, kinds: Sequence
     return [fact for fact in facts if question.wants(fact)]
 
 
-def _differences(before: list[Fact], after: list[Fact]) -> Iterator[tuple[Any, ...]]:
+def _differences(before: list[Fact], after: list[Fact], dropped_by: DroppedBy) -> Iterator[tuple[Any, ...]]:
     old = {(fact.kind, identity(fact.key)): fact for fact in before}
     new = {(fact.kind, identity(fact.key)): fact for fact in after}
     for either in sorted((old | new).values(), key=order):
         which = (either.kind, identity(either.key))
         was, now = old.get(which), new.get(which)
-        if was is not None and now is not None and was.value == now.value:
+        if was is not None and now is not None and _unordered(was.value) == _unordered(now.value):
             continue
         change = "added" if was is None else "removed" if now is None else "changed"
-        by = (None, None) if now is None else (now.offset, now.timestamp)  # nothing is kept of what removed a fact
+        by = dropped_by(either.kind, either.key) if now is None else (now.offset, now.timestamp)
         yield (either.kind, either.key, change, was and was.value, now and now.value, *by)
+
+
+def _unordered(value: dict[str, Any]) -> dict[str, Any]:
+    """A value whose lists without an order are sorted."""
+    return {name: sorted(item, key=str) if name in _UNORDERED and item else item for name, item in value.items()}

@@ -132,3 +132,13 @@ def test_output_is_utf_8_in_every_locale() -> None:
     done = shell("$KIDX lookup --trace-pages $INDEX 7168", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == CLEAN
     assert done.stdout == shell("$KIDX lookup --trace-pages $INDEX 7168", LC_ALL="C.UTF-8").stdout
+
+
+def test_help_as_a_command() -> None:
+    assert kidx("help").out == kidx("--help").out
+    assert kidx("help", "dump").out == kidx("dump", "--help").out
+    assert kidx("help", "rocketmq", "lookup").out == kidx("rocketmq", "lookup", "--help").out
+    ran = kidx("help", "vrify")
+    assert ran.status == 2 and b"did you mean 'verify'?" in ran.err
+    ran = kidx("help", "dump", "log")
+    assert ran.status == 2 and b"kidx dump has no commands" in ran.err

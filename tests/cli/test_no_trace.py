@@ -34,6 +34,7 @@ READING = {
     "verify": ["verify .", f"verify {INDEX}", "verify --jobs 1 --live txn-0"],
     "diff": ["diff txn-0 plain-0"],
     "startup": ["startup ."],
+    "recover": ["recover --dry-run ."],
     "state": ["state __consumer_offsets-0"],
     "compact": ["compact txn-0 --plan --records"],
     "rocketmq dump": ["rocketmq dump store"],

@@ -19,15 +19,13 @@ from kidx.checks.subjects.partitions import (
 )
 from kidx.checks.subjects.transactions import Aborted, Replay
 from kidx.errors import KidxError
-from kidx.evidence import read_file
+from kidx.evidence import INDEX_BYTES, read_file
 from kidx.findings import Finding, limited
 from kidx.formats.indexes import TRANSACTION_INDEX, decode
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, TRANSACTION
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
-
-_INDEX_BYTES = 64 << 20
 
 Snapshots = Mapping[int, tuple[DataFile, ProducerSnapshot]]
 
@@ -89,7 +87,7 @@ def check_history(
         )
         yield from limited(findings_about(transactions))
         named.update(log.named)
-    if still_open := replay.still_open():
+    if partition.active_segment is not None and (still_open := replay.still_open()):  # else the log goes on elsewhere
         told = [_described(first, producer, living, partition, log_dirs) for first, producer in still_open]
         path = living[-1].segment.files[LOG].path
         yield from limited(findings_about(OpenTransactions(path, told, partition.name, live)))
@@ -169,7 +167,7 @@ def _listed(checked: CheckedSegment, log: LogResult, *, live: bool) -> list[tupl
 def _entries_after(path: str, count: int) -> list[tuple[int, tuple[int, ...]]]:
     """Slots and fields of the entries that a transaction index has after its first `count`."""
     try:
-        data = read_file(path, _INDEX_BYTES)
+        data = read_file(path, INDEX_BYTES)
     except KidxError:
         return []
     width = TRANSACTION_INDEX.size

@@ -15,6 +15,7 @@ from kidx.checks.engine.index_file import check_lone_index
 from kidx.checks.engine.options import DEEP, Options
 from kidx.checks.engine.partition_context import PartitionContext
 from kidx.checks.engine.producer_history import ProducerHistory
+from kidx.checks.engine.remote import RemoteDirectoryCheck, holds_copies
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.segment import check_segment
 from kidx.checks.engine.small_files import SMALL_KINDS, SmallFiles
@@ -25,7 +26,8 @@ from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Lis
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import is_directory, list_directory, must_exist, system_failures
 from kidx.findings import NOT_HELD, NOTE, limited
-from kidx.logdir.log_dir import LOG_STARTS
+from kidx.formats.remote_objects import parse_object_name
+from kidx.logdir.log_dir import INDEX_CACHE, LOG_STARTS, PARTITION
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
@@ -36,6 +38,8 @@ from kidx.logdir.names import (
     parse_file_name,
 )
 from kidx.logdir.tree import DataFile, Partition, Segment
+from kidx.tiered.metadata import TOPIC as REMOTE_LOG_METADATA
+from kidx.tiered.objects import copies_in
 
 FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
 _COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -69,13 +73,40 @@ def _check_partition(
     partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None
 ) -> CheckResult:
     """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
-    if names is not None:
+    if holds_copies(partition):
+        done = _remote(partition, options, log_dirs, names)
+    elif names is not None:
         done = _only(partition, options, log_dirs, names)
     else:
         done = _PartitionCheck(partition, options, log_dirs).everything()
     done.findings = [f for f in done.findings if options.wants(f)]
     if partition.name is not None and partition.name.state == "delete":  # a broker reads nothing of it any more
         done.findings = [f._replace(severity=NOTE) for f in done.findings]
+    return done
+
+
+def _remote(partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None) -> CheckResult:
+    """Check the copies of segments in a directory of a tier, or those that `names` belong to.
+
+    An object that is asked for by name stands for its copy: its bytes mean something only together with the others.
+    """
+    done = CheckResult()
+    wanted = None if names is None else {parse_object_name(name) for name in names}
+    entries = list_directory(partition.directory or ".")
+    copies = [
+        copy
+        for copy in copies_in(partition.directory, entries)
+        if wanted is None or any(name and name.segment_id == copy.segment_id for name in wanted)
+    ]
+    if names is not None and (others := {n: p for n, p in names.items() if parse_object_name(n) is None}):
+        done.add(_only(partition, options, log_dirs, others))
+    remote = RemoteDirectoryCheck(partition.directory, copies, options, done)
+    segments: list[CheckedSegment] = []
+    for part in remote.partitions():
+        check = _PartitionCheck(part, options, log_dirs)
+        done.add(check.everything())
+        segments += check.segments
+    remote.finish(segments)
     return done
 
 
@@ -182,7 +213,7 @@ class _PartitionCheck:
     def _segment(self, segment: Segment) -> None:
         file = segment.file(LOG)
         next_base = None if file is None or segment.state else self.context.next_base_offset(segment.base_offset)
-        # What a KRaft snapshot holds was written anew, in the epoch of its making.
+        # The batches of a KRaft snapshot were written when it was made, in the epoch of that time.
         epochs = self.small_files.epochs if file is not None and not segment.state else []
         facts = LogFacts(
             base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
@@ -220,7 +251,23 @@ class _PartitionCheck:
         start = None
         if witness is not None and name is not None and not name.state:
             start = witness.log_dir.checkpoint(LOG_STARTS).offsets.get(name[:2])
-        return LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+        log_start = LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+        first = next((s.segment.base_offset for s in log_start.living), 0)
+        if start is None or start >= first or not self._may_be_tiered():
+            return log_start
+        if not self.options.remote:
+            why = f"offsets {start} to {first - 1} are in the remote tier, which was not checked; --remote names it"
+            self.done.skip(self.partition.directory, why)
+        return log_start._replace(tiered=True)
+
+    def _may_be_tiered(self) -> bool:
+        """Whether the topic has tiered storage; where its settings are not at hand, whether the log dir has."""
+        setting = self.context.log_dirs.setting_of(self.partition, "remote.storage.enable")
+        witness = self.context.witness
+        if setting is not None or witness is None:
+            return setting == "true"
+        names = {entry.partition.topic for entry in witness.log_dir.of_kind(PARTITION) if entry.partition}
+        return bool(witness.log_dir.of_kind(INDEX_CACHE)) or REMOTE_LOG_METADATA in names
 
     def _between_segments(self) -> None:
         setting = partial(self.context.log_dirs.setting_of, self.partition)

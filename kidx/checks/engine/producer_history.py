@@ -41,7 +41,7 @@ class ProducerHistory:
         self._end: int | None = None  # the offset after the last one, None where that was not to be believed
 
     def take(self, path: str, base_offset: int, log: LogResult | None, *, compacted: bool) -> None:
-        """Follow a segment. One that was not read or is not as a broker wrote it begins the history anew.
+        """Follow a segment. One that was not read or is not as a broker wrote it restarts the history.
 
         Where it is known that the partition was `compacted`, missing offsets do not; of such a log nothing is whole.
         """

@@ -243,17 +243,17 @@ class JudgedLogDir:
         found = []
         for partition in self.partitions:
             try:
-                said = partition_identity(partition)
+                identity = partition_identity(partition)
             except CannotRead:
                 continue
-            if said.topic_id is not None and not said.problems:
-                found.append((partition, said))
+            if identity.topic_id is not None and not identity.problems:
+                found.append((partition, identity))
         return found
 
     @cached_property
     def topic_ids(self) -> frozenset[str]:
         """The ids of its partitions' topics."""
-        return frozenset(said.topic_id for _, said in self.identities if said.topic_id is not None)
+        return frozenset(identity.topic_id for _, identity in self.identities if identity.topic_id is not None)
 
 
 class JudgedLogDirs(NamedTuple):

@@ -25,7 +25,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @format_option("junit", "sarif", "github")
 @reporting_options("rocketmq", "KXR1")
 @click.option("--quick", is_flag=True, help="Leave out the CRCs of bodies and of CRC properties.")
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 def command(
     roots: tuple[str, ...],
     config: str | None,
