@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError
-from kidx.evidence import must_exist, read_file
-from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
+from kidx.evidence import must_exist
 from kidx.logdir import LogDir
 from kidx.logdir.log_dir import partition_identity
 from kidx.logdir.names import LOG, parse_file_name
@@ -192,18 +191,6 @@ def _recoverable(
     topic_id = next((each.topic_id for each in used if each.topic_id is not None), None)
     directories = tuple(each.partition for each in used)
     return Recoverable(topic, number, topic_id, tuple(replicas[:MOST_REPLICAS]), directories, tuple(own_dirs))
-
-
-def leader_epochs(partition: Partition) -> list[EpochStart]:
-    """The lines of a replica's leader-epoch-checkpoint; none where it is missing, unreadable or malformed."""
-    path = os.path.join(partition.directory, "leader-epoch-checkpoint")
-    if not any(file.path == path for file in partition.files):
-        return []
-    try:
-        epochs, problems = parse_leader_epochs(read_file(path))
-    except KidxError:
-        return []
-    return [] if problems else epochs
 
 
 def first_offset_known(recoverable: Recoverable) -> int | None:

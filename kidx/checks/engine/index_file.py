@@ -1,4 +1,4 @@
-"""Reading one index: what is wrong with its entries, and the sound ones to be held against the log."""
+"""Reads one index: findings about its entries, and the sound entries to compare with the log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _OVERLAP = 64  # entries seen again with the next chunk, so that an order broken
 def check_index_file(
     file: DataFile, facts: IndexFacts, options: Options, done: CheckResult, *, keep_entries: bool = False
 ) -> IndexFile | None:
-    """Check an index's entries into `done`; None where it cannot be read. `keep_entries` to hold them against a log.
+    """Check an index's entries into `done`; None where it cannot be read. `keep_entries`: keep them, to compare them
+    with a log.
 
     report_index_file() follows, when the log has been read.
     """
