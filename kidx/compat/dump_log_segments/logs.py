@@ -18,9 +18,9 @@ from kidx.formats.compression import CODEC_NAMES, NONE
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
 from kidx.formats.messages import decode_message
 from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record, RecordReader
-from kidx.segments.scan import scan
+from kidx.segments.column_reader import LogIndexes
+from kidx.segments.scan import Scan, scan
 from kidx.segments.walk import Ending
-from kidx.tables.batches import index_positions
 from kidx.text.integer_text import LineForm, Maybe
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class LogLines:
 
     def batches(self) -> Iterator[bytes | memoryview]:
         """A line a batch."""
-        windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end)
+        windows = self._scan()
         for window in windows:
             yield from _window_lines(window)
         yield from (line for _, _, line in self._one_by_one(windows.position))  # what Kafka alone takes for a batch
@@ -74,7 +74,7 @@ class LogLines:
             return record_line(batch, record, metadata, contents, sizes)
 
         form, decoder = RecordLines(metadata, contents), RecordDecoder(self.evidence)
-        windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end, hold=True)
+        windows = self._scan(hold=True)
         for window in windows:
             if (window.column("magic") != 2).any():
                 yield from self._in_turn(window, 0, len(window), line_of, seen)
@@ -94,6 +94,10 @@ class LogLines:
                 yield lines.data[lines.start[done] :].data
         for batch, entry, line in self._one_by_one(windows.position):
             yield from self._with_records(batch, entry, line, line_of, seen)
+
+    def _scan(self, *, hold: bool = False) -> Scan:
+        indexes = LogIndexes.next_to(self.evidence.path)
+        return scan(self.evidence, indexes.positions if indexes else None, end=self.end, hold=hold)
 
     def _in_turn(self, window: Window, start: int, end: int, line_of: LineOf, seen: Seen) -> Iterator[bytes]:
         """Batches of a window with their records, one record after another: of old messages, and where damage is."""
