@@ -66,6 +66,7 @@ def python_cells(column: Cells) -> list[Any]:
         objects = [dict(zip(column.fields, values, strict=True)) for values in fields]
         return [item if here else None for item, here in zip(objects, column.present.tolist(), strict=True)]
     if isinstance(column, Lists):
-        items, ends = python_cells(column.items), column.counts.cumsum().tolist()
-        return [items[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        items, ends = python_cells(column.items), column.counts.cumsum()
+        starts = ends - column.counts
+        return [items[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return python_values(column)
