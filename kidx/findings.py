@@ -161,7 +161,7 @@ def left_out(chosen: frozenset[str] | None, rules: Mapping[str, Rule]) -> list[S
     what = (
         ", ".join(f"{code} {rules[code].name}" for code in missing) if few else f"{len(missing)} of {len(rules)} rules"
     )
-    return [Skipped(what, "left out by --select or --ignore")]
+    return [Skipped(what, "left out by --select, --ignore or the configuration")]
 
 
 class SuppressedFindings(NamedTuple):

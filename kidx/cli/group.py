@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from kidx import __version__
-from kidx.cli.lazy_group import LazyGroup
+from kidx.cli.commands import LazyGroup
 
-# name: (module, its line in `kidx --help`)
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS = {
     "verify": ("kidx.cli.verify", "Check files, directories or trees."),
     "explain": ("kidx.cli.explain", "Explain what a finding means and how to repair it."),
     "diff": ("kidx.cli.diff", "Compare two replicas, or two files of one kind."),
     "scan": ("kidx.cli.scan", "Check the log dirs of a fleet with Spark, and report on the fleet."),
     "dump": ("kidx.cli.dump", "Print the contents of a file, entry by entry."),
+    "export": ("kidx.cli.export", "Write records to Parquet, Arrow, JSON lines or CSV."),
+    "query": ("kidx.cli.query", "Run SQL over records, batches, indexes, segments and findings."),
     "stat": ("kidx.cli.stat", "Show sizes and ranges of indexes."),
     "lookup": ("kidx.cli.lookup", "Search as a broker does, and show the probes."),
     "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),
@@ -21,12 +24,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compact": ("kidx.cli.compact", "Show what the log cleaner would keep and drop."),
     "startup": ("kidx.cli.startup", "Predict what a broker does at its next start."),
     "rebuild": ("kidx.cli.rebuild", "Rebuild indexes from the log, as a broker's recovery does."),
+    "recover": ("kidx.cli.recover", "Build a new log dir from what is left of damaged replicas."),
     "undo": ("kidx.cli.undo", "Revert kidx's last change of a file or directory."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
     "trim": ("kidx.cli.trim", "Cut off the zero tail of an index."),
     "resize": ("kidx.cli.resize", "Change the allocated size of an index."),
     "rocketmq": ("kidx.cli.rocketmq", "The same commands for RocketMQ's stores."),
+    "help": ("kidx.cli.help", "Print the help of a command."),
     "completion": ("kidx.cli.completion", "Print the completion script for a shell."),
 }
 # The headings of `kidx --help`, by the first command below each.
@@ -59,3 +64,13 @@ def cli() -> None:
     kidx reads offset, time and transaction indexes, the log segments they point into, and the files next to them. All
     files are opened read-only; only the commands listed under "Change files" write.
     """
+
+
+def every_command(group: LazyGroup, prefix: str = "") -> Iterator[tuple[str, click.Command, str]]:
+    """Every command and subcommand of a group: its words ("rocketmq lookup"), the command, its line in help."""
+    for name, (_, text) in group.table.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield prefix + name, command, text
+        if isinstance(command, LazyGroup):
+            yield from every_command(command, f"{prefix}{name} ")

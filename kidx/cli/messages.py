@@ -31,7 +31,7 @@ def _what_is_wrong(refused: click.UsageError) -> str:
         known = [] if refused.ctx is None else [n for p in refused.ctx.command.get_params(refused.ctx) for n in p.opts]
         return f"no such option {refused.option_name}" + meant(refused.option_name, known)
     if isinstance(refused, click.BadParameter) and refused.param is not None:
-        named = refused.param.opts[0] if isinstance(refused.param, click.Option) else _argument(refused)
+        named = refused.param.opts[-1] if isinstance(refused.param, click.Option) else _argument(refused)
         if isinstance(refused, click.MissingParameter):
             return f"{named} is missing"
         near = (

@@ -47,6 +47,7 @@ def examples(*lines: str) -> str:
 def format_option(*more: str) -> Callable[[F], F]:
     """--format: the common formats, and those that a command adds."""
     return click.option(
+        "-f",
         "--format",
         "form",
         type=click.Choice([*COMMON_FORMATS, *more]),

@@ -7,16 +7,18 @@ from typing import Any, TypeVar
 
 import click
 
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LIST_BYTES = 16 << 20
 
 
 def from_file_option(f: F) -> F:
     """--from-file: more paths, one on each line."""
     return click.option(
         "--from-file",
-        type=click.Path(readable=False),
+        type=PATH,
         help="Read more paths from this file, one on each line (`-`: standard input).",
     )(f)
 
@@ -42,5 +44,5 @@ def lines_of(path: str) -> Iterator[str]:
     """The lines of a file of arguments (`-`: standard input), without line ends. File names may hold any bytes."""
     from kidx.evidence import read_file
 
-    for line in read_file(path).split(b"\n"):
+    for line in read_file(path, _LIST_BYTES).split(b"\n"):
         yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")

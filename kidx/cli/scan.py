@@ -6,10 +6,11 @@ import sys
 
 import click
 
-from kidx.cli.checking import Checking, Reporting, checking_options, reporting_options
+from kidx.cli.checking import Checking, checking_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
-from kidx.cli.values import SparkSetting
+from kidx.cli.reporting import Reporting, reporting_options
+from kidx.cli.values import PATH, SparkSetting
 from kidx.errors import UsageError
 from kidx.report.printing import status_of
 
@@ -23,7 +24,7 @@ Examples:
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
 @click.option(
@@ -36,7 +37,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--conf", "config", multiple=True, type=SparkSetting(), help="A setting of Spark's own; may be repeated.")
 @click.option(
     "--out",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="DIR",
     help="Keep results here (or at a URI), and read only what has changed the next time.",
 )

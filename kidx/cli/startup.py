@@ -8,7 +8,7 @@ import click
 
 from kidx.cli import options
 from kidx.cli.paths import from_file_option, paths_from
-from kidx.cli.values import Bytes
+from kidx.cli.values import PATH, Bytes
 from kidx.report.printing import show_table
 
 _EXAMPLES = options.examples(
@@ -20,7 +20,7 @@ _EXAMPLES = options.examples(
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="LOGDIR...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="LOGDIR...")
 @from_file_option
 @click.option(
     "--broker-version",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import commands, options, search_options, trace_options
+from kidx.cli import commands, options, search_options, trace_options, values
 from kidx.report.printing import print_table, wants_color
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Examples:
     cls=commands.TakesNegativeNumbers,
     sections={f"--{mode}: ": f"With --{mode}" for mode in ("grow", "observe", "simulate")},
 )
-@click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))
+@click.argument("path", metavar="[FILE]", required=False, type=values.PATH)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @trace_options.mode_options
 @search_options.search_option("both")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
 from kidx.errors import UsageError
-from kidx.formats.broker_versions import parse_version
 
 _MOST = 2**63 - 1
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS: dict[str, int] = {"": 1, "b": 1} | {
+    letter + ending: 1024**power for power, letter in enumerate("kmgt", 1) for ending in ("", "b", "ib")
+}
+
+
+PATH = click.Path(readable=False)  # whether it can be read, kidx.evidence says
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]
@@ -44,10 +47,12 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
         self.least, self.most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d{1,19})\s*([kmgt]?)(?:i?b)?", str(value).lower(), re.ASCII)
-        if not match:
+        text = str(value).lower()
+        number = text.rstrip(" bikmgt")
+        unit = text[len(number) :].lstrip()
+        if not (number.isascii() and number.isdigit() and len(number) <= 19 and unit in _UNITS):
             self.fail(f"{str(value)!r} is not a number of bytes such as 8192, 64k, 16MiB or 2G", param, ctx)
-        size = int(match[1]) * _UNITS[match[2]]
+        size = int(number) * _UNITS[unit]
         if not self.least <= size <= self.most:
             self.fail(f"{value} is not between {self.least} and {self.most} bytes", param, ctx)
         return size
@@ -61,6 +66,8 @@ class BrokerVersion(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
+        from kidx.formats.broker_versions import parse_version
+
         try:
             return parse_version(str(value))
         except UsageError as e:

@@ -6,32 +6,21 @@ Sources: org.apache.kafka.storage.internals.log.OffsetIndex (lookup, fetchUpperB
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats.indexes import Extent, IndexFormat, decode, entries_array, extent_of
-from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, Recorder, search
-from kidx.pages.geometry import PAGE_BYTES, pages_touched
+from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from kidx.lookup.many_lookups import ManyLookups
+    from kidx.lookup.search_path import LookUp
 
 MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
-
-
-class LookUp(NamedTuple):
-    """One search: the slot it ends in (-1 none), what Kafka's method returns (key, value; None for nothing), the slots
-    read in order, and the distinct pages touched in the order of first touch.
-    """
-
-    slot: int
-    answer: tuple[int, int] | None
-    probes: list[int]
-    pages: list[int]
 
 
 class IndexReader:
@@ -64,7 +53,8 @@ class IndexReader:
         return self.extent.entries
 
     def hold(self) -> None:
-        """Read all entries into memory, for many look-ups."""
+        """Read all entries into memory, for many look-ups. Raises CannotRead where they are mostly holes."""
+        self._evidence.must_be_written(self.entries * self.index_format.size)
         self._held = self._evidence.read(0, self.entries * self.index_format.size)
 
     def entry(self, slot: int) -> tuple[int, int]:
@@ -126,18 +116,15 @@ class IndexReader:
         return self.index_format.fallback(self.base_offset)
 
     def look_up(
-        self, target: int, by: str = KEY, bound: str = LOWER, search: str = WARM, page_bytes: int = PAGE_BYTES
+        self, target: int, by: str = KEY, bound: str = LOWER, search: str = WARM, page_bytes: int = 4096
     ) -> LookUp:
         """Search for a key (or value) and record how: KEY or VALUE, LOWER or UPPER, WARM or STANDARD.
 
-        Raises WrongFormat for a transaction index.
+        `page_bytes` is the size of a page. Raises WrongFormat for a transaction index.
         """
-        recorder = Recorder(self.reader(by))
-        bounds = self.bounds(target, by, search, recorder)
-        slot = bounds.lower if bound == LOWER else bounds.upper
-        probes = [probed for probed, _ in recorder.probes]
-        pages = pages_touched(probes, self.index_format.size, page_bytes)
-        return LookUp(slot, self.answer(slot, by, bound), probes, pages)
+        from kidx.lookup.search_path import look_up
+
+        return look_up(self, target, by, bound, search, page_bytes)
 
     def lookup(self, target: int) -> tuple[int, int]:
         """OffsetIndex.lookup or TimeIndex.lookup: the last entry at or below the target, or the fallback."""

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
-from kidx.lookup.index import MANY, IndexReader, LookUp
+from kidx.lookup.index import MANY, IndexReader
 from kidx.lookup.search import Recorder, first_warm_slot, search
+from kidx.lookup.search_path import LookUp
 from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
 TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
@@ -66,7 +67,7 @@ class Growth(NamedTuple):
 def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
     """The subject of KAFKA-6432: looking up the last entry in an index of `pages` full pages, for any entries."""
     needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
-    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
+    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0]
     return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])
 
 

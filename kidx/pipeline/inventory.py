@@ -11,7 +11,7 @@ from hashlib import sha256
 from kidx import __version__
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.targets import Target, targets_of
-from kidx.errors import KidxError
+from kidx.errors import CannotRead, KidxError
 from kidx.evidence import absolute, list_directory
 from kidx.logdir.names import parse_file_name, parse_partition_name
 from kidx.pipeline.log_dir_state import LogDirs
@@ -125,7 +125,7 @@ def _unit(target: Target, options: Options, log_dir_state: str) -> Unit:
             continue
         try:
             status = entry.stat()
-        except OSError:
+        except CannotRead:
             listing.append(f"{entry.name} gone {os.urandom(8).hex()}")
             continue
         listing.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
 from typing import TYPE_CHECKING, TypeVar
 
 from kidx import exit_status
-from kidx.errors import CannotRead, KidxError
+from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.text.escaping import plain
 
 if TYPE_CHECKING:
@@ -92,16 +93,42 @@ def print_checked(
     color: str,
     every: bool,
     verbose: bool,
+    statistics: bool = False,
+    output: str | None = None,
 ) -> int:
-    """Print the result, and on stderr what could not be read. Returns the exit status."""
-    from kidx.report.findings.render import render_checked
+    """Print the result, and on stderr what could not be read. Returns the exit status.
+
+    `statistics` prints numbers by rule instead of findings; `output` is a file to write to instead of stdout.
+    """
+    from kidx.report.findings.render import FORMATS, render_checked
 
     for sentence in checked.unread:
         complain(sentence)
-    status, colored = status_of(checked, fail_level), wants_color(color)
-    failing = _failing(fail_level)
-    render_checked(form, checked, rules, failing, status, paths, color=colored, every=every, verbose=verbose)
+    status = status_of(checked, fail_level)
+    with _written_to(output):
+        if statistics:
+            from kidx.report.findings.rows import statistics_table
+
+            if form in FORMATS:
+                raise UsageError(f"--statistics has no place in --format {form}")
+            print_table(statistics_table(checked.findings, rules), form)
+        else:
+            failing, colored = _failing(fail_level), wants_color(color)
+            render_checked(form, checked, rules, failing, status, paths, color=colored, every=every, verbose=verbose)
     return status
+
+
+@contextmanager
+def _written_to(path: str | None) -> Iterator[None]:
+    """What is printed goes into a file, if one is given: see write_output."""
+    if path is None:
+        yield
+        return
+    from kidx.surgery.output import write_output
+
+    with redirect_stdout(StringIO()) as text:
+        yield
+    write_output(path, text.getvalue())
 
 
 def _failing(fail_level: str) -> tuple[str, ...]:

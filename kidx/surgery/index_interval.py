@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import islice, pairwise
-from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, LimitExceeded, WrongFormat
@@ -28,7 +27,7 @@ _ROUND = sorted({*(1 << n for n in range(31)), *(d * 10**n for n in range(9) for
 
 
 class Interval(NamedTuple):
-    """An index.interval.bytes, where it comes from, whether that is a guess, and which files it could not take in."""
+    """An index.interval.bytes, its source, whether it is a guess, and which files could not be read for it."""
 
     bytes: int
     source: str
@@ -107,7 +106,9 @@ def _bounds(partition: Partition, unread: list[str]) -> tuple[int, int] | None:
             if before in number and position in number and before < position:
                 gaps.append(position - before)
                 without_last.append(starts[number[position] - 1] - before)
-    return (median_low(without_last), min(gaps) - 1) if gaps else None
+    if not gaps:
+        return None
+    return sorted(without_last)[(len(without_last) - 1) // 2], min(gaps) - 1
 
 
 def _entry_positions(segment: Segment) -> list[int]:
@@ -123,7 +124,7 @@ def _batch_starts(segment: Segment) -> list[int]:
 
 
 def _roundest(least: int, most: int) -> int:
-    """The number that people would set: Kafka's default, else the largest round one."""
+    """The most likely setting: Kafka's default, else the largest round number."""
     if least <= DEFAULT_INDEX_INTERVAL_BYTES <= most:
         return DEFAULT_INDEX_INTERVAL_BYTES
     return next((n for n in _ROUND if least <= n <= most), max(0, most))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused
-from kidx.evidence import from_bytes
+from kidx.evidence import from_bytes, is_file
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 from kidx.logdir.tree import Segment
 from kidx.surgery.index_interval import Interval
@@ -16,15 +16,16 @@ from kidx.surgery.journal import new_run
 from kidx.surgery.output import refuse_place
 from kidx.surgery.rebuild import Rebuilt, Target, changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.replace import Change, carry_out, create_apart
+from kidx.surgery.state_files import is_state_file
 from kidx.surgery.undo import plan_undo
 
-_SOUND = "sound, so left as it is (--all replaces it)"
+SOUND = "sound, so left as it is (--all replaces it)"
 
 
 class Step(NamedTuple):
     """The change of one file. `write` carries it out and returns the path of the backup, None where there is none.
 
-    `base_offset` is the index's, None where the file's name gives it. `note` is what the user should know besides.
+    `base_offset` is the index's, None where the file's name gives it. `note` is further information for the user.
     """
 
     change: Change
@@ -36,7 +37,7 @@ class Step(NamedTuple):
 def index_step(change: Change, base_offset: int) -> Step:
     """The step of a command that changes one index. A new file gets the owner and the mode of its segment's log."""
     log = os.path.splitext(change.path)[0] + ".log"
-    like = log if os.path.isfile(log) else None
+    like = log if is_file(log) else None
     return Step(change, base_offset, lambda: carry_out(change, new_run(), like=like))
 
 
@@ -60,6 +61,8 @@ def rebuild_steps(
     run = new_run()
     sources: dict[str, str] = {}  # of each directory below `output`
     for path in paths:
+        if is_state_file(path):  # kidx.surgery.state_steps has those
+            continue
         targets = targets_of(path)
         while True:
             try:
@@ -92,7 +95,7 @@ def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None
 def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Step]:
     for change in changes_in_place(rebuilt, sound):
         kept = change.path in sound and not change.changes
-        note = "; ".join(filter(None, (rebuilt.said, _SOUND if kept else "")))
+        note = "; ".join(filter(None, (rebuilt.notes, SOUND if kept else "")))
         write = partial(carry_out, change, run, like=rebuilt.log_path)
         yield Step(change, rebuilt.target.segment.base_offset, write, note)
 
@@ -100,7 +103,7 @@ def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Ste
 def _apart(rebuilt: Rebuilt, output: str) -> Iterator[Step]:
     for change in changes_apart(rebuilt, output):
         write = partial(create_apart, change.path, change.after or from_bytes(b""))
-        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.said)
+        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.notes)
 
 
 def undo_steps(path: str, *, dry_run: bool) -> Iterator[Step]:

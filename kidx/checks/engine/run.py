@@ -1,4 +1,4 @@
-"""A whole run: every target checked, by forks where there are several, findings in order, in one result."""
+"""A whole run: checks every target, in forked processes if there are several, and merges the sorted findings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kidx.checks.catalogue import RULES
 from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.reconcile import reconcile
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
@@ -25,7 +26,7 @@ def check_all(
     options: Options,
     progress: Callable[[int, int], None] | None = None,
 ) -> CheckResult:
-    """Check every target; findings come sorted by file, position and rule, whatever process found them.
+    """Check every target; findings are sorted by file, position and rule, whichever process found them.
 
     Many targets are shared out among `options.jobs` processes; a few are checked in turn, with that many processes for
     each large log. `progress` gets how many of how many targets are done.
@@ -47,8 +48,10 @@ def check_all(
             add(whole, checked)
             if progress:
                 progress(done, len(asked))
-        whole_directories = (target.directory for target in asked if target.names is None)
+        whole_directories = [target.directory for target in asked if target.names is None]
         add(whole, check_log_dirs(whole_directories, options, log_dirs, whole.findings))
+        if options.remote:
+            add(whole, reconcile(whole_directories, options, log_dirs, whole.findings))
     finish(whole, options)
     return whole
 
@@ -61,17 +64,17 @@ def add(whole: CheckResult, part: CheckResult) -> None:
 
 
 def unreadable(sentence: str) -> CheckResult:
-    """What could not even be listed, as a result."""
+    """A result for what could not be listed."""
     checked = CheckResult()
     checked.cannot("", sentence)
     return checked
 
 
 def finish(whole: CheckResult, options: Options) -> None:
-    """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
+    """List the rules that were left out, and sort findings and sentences."""
     whole.coverage.skipped += left_out(options.rules, RULES)
     whole.findings.sort(key=_order)
-    whole.unread.sort()
+    whole.unread = sorted(set(whole.unread))  # a key that is missing keeps many files from being read
     whole.coverage.skipped.sort()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.lazy_group import LazyGroup
+from kidx.cli.commands import LazyGroup
 
 COMMANDS = {
     "dump": ("kidx.cli.rocketmq.dump", "Print what is in a store's file: queues, messages, index, checkpoint."),

@@ -6,6 +6,7 @@ import click
 
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH
 
 _KINDS = ("queue", "batch_queue", "ext", "messages", "index", "index_header", "checkpoint", "abort")
 
@@ -19,7 +20,7 @@ Examples:
   kidx rocketmq dump --kind index_header store
   kidx rocketmq dump --config broker.conf store/index"""
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @click.option(
     "--kind", type=click.Choice(_KINDS), help="The kind of a file whose place does not show it; or print only these."
@@ -27,7 +28,7 @@ Examples:
 @click.option("--body", "bodies", is_flag=True, help="Messages: print the body too, as stored.")
 @click.option(
     "--config",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="FILE",
     help="The broker's properties, for an index file's slots and entries.",
 )

@@ -10,7 +10,7 @@ import click
 
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
-from kidx.cli.values import ANY_MS, OFFSET, Number
+from kidx.cli.values import ANY_MS, OFFSET, PATH, Number
 from kidx.errors import UsageError
 from kidx.report.printing import print_table
 from kidx.text.quantities import whole_number
@@ -26,7 +26,7 @@ Examples:
 
 Exit status: 0 answered, 3 the real store would throw or not load: the answer is null and the reason is printed."""
 )
-@click.argument("root", metavar="STORE", type=click.Path(readable=False))
+@click.argument("root", metavar="STORE", type=PATH)
 @click.argument("topic")
 @click.argument("queue", type=Number("QUEUE", most=2**31 - 1), required=False)
 @click.option("--time", "times", multiple=True, metavar="MS", help="Epoch milliseconds; `-`: a line each on stdin.")
@@ -46,7 +46,7 @@ Exit status: 0 answered, 3 the real store would throw or not load: the answer is
 )
 @click.option(
     "--mtimes",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="FILE",
     help="File times for the classic search: path TAB nanoseconds, a line each.",
 )

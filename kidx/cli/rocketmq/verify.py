@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import Reporting, reporting_options
 from kidx.cli.options import format_option
+from kidx.cli.reporting import Reporting, reporting_options
 from kidx.cli.rocketmq.options import config_options
-from kidx.cli.values import JOBS
+from kidx.cli.values import JOBS, PATH
 
 
 @click.command(
@@ -20,12 +20,12 @@ Examples:
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("roots", metavar="STORE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.argument("roots", metavar="STORE...", nargs=-1, required=True, type=PATH)
 @config_options
 @format_option("junit", "sarif", "github")
 @reporting_options("rocketmq", "KXR1")
 @click.option("--quick", is_flag=True, help="Leave out the CRCs of bodies and of CRC properties.")
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 def command(
     roots: tuple[str, ...],
     config: str | None,

@@ -11,7 +11,7 @@ from kidx.findings import Skipped
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
-from kidx.rocketmq.index_file import IndexFile
+from kidx.rocketmq.index_file import MOST_SLOTS, IndexFile
 from kidx.rocketmq.layout import StoreFile
 
 if TYPE_CHECKING:
@@ -57,7 +57,15 @@ class IndexEntries:
     @property
     def readable(self) -> bool:
         """Whether entries can be read: the shape is known, and the header counts no more than the file holds."""
-        return self.has_header and self.shape is not None and 1 <= self.index.count <= max(1, self.room)
+        if not self.has_header or self.shape is None or not 1 <= self.index.count <= max(1, self.room):
+            return False
+        return self.index.slots <= MOST_SLOTS and not self.in_holes
+
+    @cached_property
+    def in_holes(self) -> bool:
+        """Whether most of many entries are holes."""
+        start, end = self.index.entry_at(1), self.index.entry_at(self.index.count)
+        return self._opened.get(self.file.path).mostly_holes(start, end)
 
     @cached_property
     def slots(self) -> Ints:
