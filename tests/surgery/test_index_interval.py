@@ -145,9 +145,9 @@ def test_the_source_of_an_interval_is_reported_once_for_each_directory(alone: Pa
     for directory in (alone, CLEAN / "plain-0", alone):
         assert finder(str(directory)).bytes == 1024
     assert said == [
-        "plain-0: index.interval.bytes 1024, guessed by the spacing of the entries that are intact; "
+        "plain-0: index.interval.bytes 1024, guessed from the spacing of the intact entries; "
         "give --index-interval-bytes if you know better",
-        "plain-0: index.interval.bytes 1024, by the topic's configuration in __cluster_metadata",
+        "plain-0: index.interval.bytes 1024, from the topic's configuration in __cluster_metadata",
     ]
     asked = IntervalFinder(cluster_of, 77, said.append)
     assert asked(str(alone)) == Interval(77, "--index-interval-bytes", False) and len(said) == 2
