@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kidx.evidence.page_cache import NeutralReader
 
 _CHUNK_BYTES = 1 << 20
+_HOLES_FROM_BYTES = 64 << 20
 _FIRST_ZEROS_BYTES = 4096  # most files end in data, so the first look at a file's end is short
 _ZEROS = bytes(_CHUNK_BYTES)
 
@@ -187,6 +188,23 @@ class Evidence:
             found.append((first, min(behind, end)))
             start = behind
         return found
+
+    def mostly_holes(self, start: int, end: int) -> bool:
+        """Whether [start, end) is long and at least half of it are holes.
+
+        Entries made of holes take memory that the file itself does not take. Brokers leave holes only after the last
+        entry of a file, and in the slots of RocketMQ's index.
+        """
+        if end - start < _HOLES_FROM_BYTES:
+            return False
+        return 2 * sum(behind - first for first, behind in self.data_ranges(start, end)) < end - start
+
+    def must_be_written(self, end: int) -> None:
+        """Raises CannotRead where [0, end), which has entries according to the file, is mostly holes."""
+        if self.mostly_holes(0, end):
+            raise CannotRead(
+                f"{self.path}: most of the {end:,} bytes up to its last entry are holes; no broker leaves such a file"
+            )
 
     def changed(self) -> bool:
         """Whether the file has another size or modification time than when it was opened. Raises CannotRead."""

@@ -151,12 +151,12 @@ class LogDir:
         data, problems = self._content(META_PROPERTIES)
         if data is None:
             return Identity(problems=problems)
-        said = parse_properties(data)
-        version, wrong = _integer(said, "version", path)
+        properties = parse_properties(data)
+        version, wrong = _integer(properties, "version", path)
         name = "broker.id" if version == 0 else "node.id"
-        node_id, wrong_node = _integer(said, name, path)
+        node_id, wrong_node = _integer(properties, name, path)
         found = [*wrong, *wrong_node]
-        cluster_id, directory_id = said.get("cluster.id"), said.get("directory.id")
+        cluster_id, directory_id = properties.get("cluster.id"), properties.get("directory.id")
         if cluster_id is not None and cluster_id.startswith("Some("):  # any other text may be a cluster's id
             found.append(
                 Problem(path, f"cluster.id={cluster_id[:100]}: a known image wrote Scala's Some() around the id")
@@ -220,11 +220,11 @@ def partition_identity(partition: Partition) -> PartitionIdentity:
     if data is None:
         return PartitionIdentity(problems=problems)
     try:
-        said = parse_partition_metadata(data)
+        properties = parse_partition_metadata(data)
     except WrongFormat as e:
         return PartitionIdentity(problems=(Problem(path, str(e)),))
-    version, found = _integer(said, "version", path)
-    topic_id = said.get("topic_id")
+    version, found = _integer(properties, "version", path)
+    topic_id = properties.get("topic_id")
     why = "it has no topic_id" if topic_id is None else why_no_id(topic_id)
     if why:
         found.append(Problem(path, why if topic_id is None else f"topic_id {topic_id[:100]}: {why}"))
@@ -262,8 +262,8 @@ def _read(path: str) -> tuple[bytes | None, tuple[Problem, ...]]:
         return None, (Problem(path, str(e).removeprefix(f"{path}: "), unread=True),)
 
 
-def _integer(said: dict[str, str], key: str, path: str) -> tuple[int | None, list[Problem]]:
-    text = said.get(key)
+def _integer(properties: dict[str, str], key: str, path: str) -> tuple[int | None, list[Problem]]:
+    text = properties.get(key)
     if text is None:
         return None, [Problem(path, f"it has no {key}")]
     digits = text.removeprefix("-")

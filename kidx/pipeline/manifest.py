@@ -36,7 +36,7 @@ class Manifest:
         tables = self._store.tables(_DIRECTORY)
         self._files = list(tables)
         for table in tables.values():
-            if table.schema.names != RESULT.names:  # another version of kidx
+            if not table.schema.equals(RESULT):  # of another version of kidx, or damaged
                 continue
             for row in table.to_pylist():
                 key = key_of(row)
@@ -59,6 +59,9 @@ class Manifest:
 
 
 def _future_has_passed(row: Row, now_ms: int) -> bool:
-    """Whether a timestamp that was in the future no longer is. A finding has the first one of a log."""
-    future = (json.loads(f["found"])["timestamp"] for f in row["findings"] if f["rule"] == "KX311")
-    return any(timestamp <= now_ms + FUTURE_MS for timestamp in future)
+    """Whether a timestamp that was in the future no longer is, or is unknown. A finding has the first one of a log."""
+    future = (f["found"] for f in row["findings"] if f["rule"] == "KX311")
+    try:
+        return any(json.loads(found)["timestamp"] <= now_ms + FUTURE_MS for found in future)
+    except (ValueError, TypeError, KeyError):
+        return True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kidx.evidence import Evidence, open_evidence
+from kidx.evidence import INDEX_BYTES, Evidence, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, HEADER_BYTES, Batch, fault_at, parse_batch
 from kidx.formats.checksums import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode, extent_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 CRC = "crc"
-_LARGEST_INDEX_BYTES = 64 << 20
 _TRIED_ENTRIES = 64  # index entries looked at for one that a batch confirms
 _TRIED_BATCHES = 64  # between an offset index's entry and the batch of an offset after it
 _LARGEST_PROOF_BYTES = 64 << 20
@@ -140,7 +139,7 @@ class LogIndexes:
 def _entries_of(index_format: IndexFormat, path: str) -> Mapping[str, Ints]:
     with open_evidence(path) as evidence:
         entries = extent_of(index_format, evidence, search=True).entries
-        if entries * index_format.size > _LARGEST_INDEX_BYTES:
+        if entries * index_format.size > INDEX_BYTES:
             entries = 0
         return decode(index_format, evidence.read(0, entries * index_format.size), base_offset_of(path))
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
-from kidx.evidence import Entry, file_size, open_evidence
+from kidx.evidence import INDEX_BYTES, Entry, file_size, open_evidence
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET, TRANSACTION_INDEX
 from kidx.logdir.log_dir import METADATA_TOPIC
 from kidx.startup.behaviours import BEHAVIOURS, Behaviour
@@ -260,7 +260,8 @@ class _LogLoader:
         if path is None:
             return False
         with open_evidence(path) as evidence:
-            data = evidence.read_all()
+            evidence.must_be_written(evidence.size)
+            data = evidence.read_all(INDEX_BYTES)
         whole = len(data) // TRANSACTION_INDEX.size * TRANSACTION_INDEX.size
         last_offset = TRANSACTION_INDEX.columns.index("last_offset")
         return any(entry[last_offset] < base for entry in TRANSACTION_INDEX.struct.iter_unpack(data[:whole]))
@@ -279,8 +280,8 @@ class _LogLoader:
         kept = recovery.valid_bytes
         if recovery.offsets_go_back:
             if action == REBUILD:
-                said = f"org.apache.kafka.common.errors.InvalidOffsetException: in {self._path(log)}"
-                raise BrokerRefuses(BEHAVIOURS["offsets-go-back"], said, self._path(log))
+                message = f"org.apache.kafka.common.errors.InvalidOffsetException: in {self._path(log)}"
+                raise BrokerRefuses(BEHAVIOURS["offsets-go-back"], message, self._path(log))
             kept, end = 0, base
         else:
             end = recovery.end_offset
@@ -376,11 +377,11 @@ class _LogLoader:
             headers = list(log.headers(0, self._path(name)))
         end = headers[-1].last_offset + 1 if headers else base
         if not (end > base and end - 1 - base > MAX_RELATIVE_OFFSET):
-            said = (
+            message = (
                 "java.lang.IllegalArgumentException: Split operation is only permitted for segments with overflow, and "
                 f"the problem path is {self._path(name)}"
             )
-            raise BrokerRefuses(BEHAVIOURS["overflow-refused"], said, self._path(name))
+            raise BrokerRefuses(BEHAVIOURS["overflow-refused"], message, self._path(name))
         source = self.files[name]
         for suffix in (".log", *INDEX_SUFFIXES):
             self._mark_deleted(file_of(base, suffix), "overflow-split")

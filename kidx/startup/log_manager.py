@@ -108,13 +108,13 @@ class _Start:
         refusals = [f for f in self.failures if isinstance(f, BrokerRefuses)]
         reason = None
         if refusals:
-            reason = refusals[0].said
+            reason = refusals[0].message
             for refusal in refusals:
                 where = self._log_dir_of(refusal.file)
-                self.actions.append(Action(REFUSE, refusal.behaviour, refusal.said, where, file=refusal.file))
+                self.actions.append(Action(REFUSE, refusal.behaviour, refusal.message, where, file=refusal.file))
         elif len(self.offline) == len(self.all_dirs):
             first = next(f for f in self.failures if isinstance(f, LogDirFails))
-            reason = f"Shutdown broker because all log dirs in {', '.join(self.offline)} have failed: {first.said}"
+            reason = f"Shutdown broker because all log dirs in {', '.join(self.offline)} have failed: {first.message}"
             self.actions.append(Action(REFUSE, first.behaviour, reason, self.all_dirs[0], file=first.file))
         return Prediction(
             self.version.name,
@@ -147,10 +147,10 @@ class _Start:
         homes = [d for d in self.log_dirs if d.metadata_partition is not None]
         if len(homes) > 1:
             path = os.path.join(homes[1].directory, metadata_log.NAME)
-            said = (
+            message = (
                 f"org.apache.kafka.common.KafkaException: Found unexpected metadata location in data directory `{path}`"
             )
-            raise BrokerRefuses(BEHAVIOURS["metadata-elsewhere"], said, path)
+            raise BrokerRefuses(BEHAVIOURS["metadata-elsewhere"], message, path)
         if homes:
             started = metadata_log.start_metadata_log(homes[0], self.version)
             self._add(started.log)
@@ -225,8 +225,8 @@ class _Start:
             if topic == METADATA_TOPIC:
                 continue
             if topic not in intervals:
-                said = cluster.number(topic, "index.interval.bytes") if self.metadata is not None else None
-                intervals[topic] = DEFAULT_INDEX_INTERVAL_BYTES if said is None else said
+                setting = cluster.number(topic, "index.interval.bytes") if self.metadata is not None else None
+                intervals[topic] = DEFAULT_INDEX_INTERVAL_BYTES if setting is None else setting
             key = (topic, partition)
             settings = LogSettings(
                 clean, recovery_points.get(key, 0), log_starts.get(key, 0), intervals[topic], state == DELETE
@@ -268,22 +268,22 @@ class _Start:
         lines = [*read_file(path).decode("utf-8", "replace").splitlines(), None, None]
         for at, line in enumerate(lines[:2]):
             if line is None:
-                said = f"java.lang.NullPointerException: {path} has {at} lines"
-                raise BrokerRefuses(BEHAVIOURS["partition-metadata-empty"], said, path)
+                message = f"java.lang.NullPointerException: {path} has {at} lines"
+                raise BrokerRefuses(BEHAVIOURS["partition-metadata-empty"], message, path)
             _, colon, value = line.partition(": ")
             if not colon or (at == 0 and not value.strip().isdecimal()):
-                said = f"java.io.IOException: Malformed line in checkpoint file [{path}]: {line}"
-                raise self._metadata_failure(said, path)
+                message = f"java.io.IOException: Malformed line in checkpoint file [{path}]: {line}"
+                raise self._metadata_failure(message, path)
             topic_id = value.strip()
         if topic_id == _ZERO_ID:
-            said = f"java.io.IOException: Invalid topic ID in partition metadata file ({path})"
-            raise self._metadata_failure(said, path)
+            message = f"java.io.IOException: Invalid topic ID in partition metadata file ({path})"
+            raise self._metadata_failure(message, path)
         return topic_id
 
-    def _metadata_failure(self, said: str, path: str) -> StartFailure:
+    def _metadata_failure(self, message: str, path: str) -> StartFailure:
         """2.8 lets the storage exception end the broker."""
         kind = LogDirFails if self.version.kraft else BrokerRefuses
-        return kind(BEHAVIOURS["partition-metadata-unreadable"], said, path)
+        return kind(BEHAVIOURS["partition-metadata-unreadable"], message, path)
 
     def _checkpoint(self, log_dir: LogDir, name: str, absent: str, *, needed: bool) -> dict[tuple[str, int], int]:
         path = os.path.join(log_dir.directory, name)
@@ -312,10 +312,10 @@ class _Start:
             for name in (HIGH_WATERMARKS, CLEANED_TO):
                 path = os.path.join(log_dir.directory, name)
                 if any(entry.name == name for entry in log_dir.entries):
-                    said = self._read_checkpoint(path, 1).io_error
-                    if said:
+                    message = self._read_checkpoint(path, 1).io_error
+                    if message:
                         self._take_offline(
-                            log_dir.directory, LogDirFails(BEHAVIOURS["checkpoint-unreadable"], said, path)
+                            log_dir.directory, LogDirFails(BEHAVIOURS["checkpoint-unreadable"], message, path)
                         )
                         break
 
@@ -357,7 +357,7 @@ class _Start:
                 if topic is None or number not in topic.assignments:
                     continue
                 replicas = topic.assignments[number].replicas
-            why = "its directory is missing: made anew, empty"
+            why = "its directory is missing: created again, empty"
             if len(replicas) > 1:
                 why, records = f"{why}, and filled from another replica", 0
             action = Action(CREATE_ACTION, BEHAVIOURS["partition-missing"], why, log_dir, f"{name}-{number}")
@@ -388,7 +388,7 @@ class _Start:
         self._act(RENAME, "stray", why, replica, lost=count)
         topic = self.metadata.topics.get(replica.topic) if self.metadata else None
         if topic is not None and replica.partition in topic.assignments and replica.state != FUTURE:
-            self._act(CREATE_ACTION, "remade-empty", "made anew, and serves [0, 0) without an error", replica)
+            self._act(CREATE_ACTION, "remade-empty", "created again, and serves [0, 0) without an error", replica)
             for action in _emptied_logs(replica):
                 self.actions.append(action)
 
@@ -396,11 +396,11 @@ class _Start:
         here = current is not None and current.directory == future.directory
         target = os.path.join(future.directory, f"{future.topic}-{future.partition}")
         if here or (current is None and not self.version.kraft):
-            said = (
+            message = (
                 f"java.nio.file.FileSystemException: {future.directory}/{future.name} -> {target}: Directory not empty"
             )
             failure = BrokerRefuses if self.version.kraft else LogDirFails
-            error: StartFailure = failure(BEHAVIOURS["future-beside-current"], said, target)
+            error: StartFailure = failure(BEHAVIOURS["future-beside-current"], message, target)
             if isinstance(error, BrokerRefuses):
                 raise error
             self._take_offline(future.directory, error)
@@ -422,7 +422,7 @@ class _Start:
     def _take_offline(self, log_dir: str, failure: StartFailure) -> None:
         self.failures.append(failure)
         self.offline.append(log_dir)
-        self.actions.append(Action(OFFLINE, failure.behaviour, failure.said, log_dir, file=failure.file))
+        self.actions.append(Action(OFFLINE, failure.behaviour, failure.message, log_dir, file=failure.file))
 
     def _log_dir_of(self, file: str | None) -> str:
         return next((d for d in self.all_dirs if file and file.startswith(d)), self.all_dirs[0])
@@ -439,11 +439,11 @@ def _emptied_logs(replica: _Replica) -> Iterable[Action]:
 
 def _duplicate(replica: _Replica, other: _Replica) -> BrokerRefuses:
     path, earlier = (os.path.join(r.directory, r.name) for r in (replica, other))
-    said = (
+    message = (
         f"java.lang.IllegalStateException: Duplicate log directories for {replica.topic}-{replica.partition} are "
         f"found in both {path} and {earlier}."
     )
-    return BrokerRefuses(BEHAVIOURS["duplicate-partition"], said, path)
+    return BrokerRefuses(BEHAVIOURS["duplicate-partition"], message, path)
 
 
 def _directories(log_dir: LogDir) -> list[str]:

@@ -1,4 +1,4 @@
-"""__cluster_metadata-0 at a start: recovered, cut, or begun anew at a snapshot.
+"""__cluster_metadata-0 at a start: recovered, cut, or restarted at a snapshot.
 
 Source: KafkaMetadataLog, SharedServer.
 """
@@ -50,8 +50,8 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
     if LEADER_EPOCHS in names:
         path = os.path.join(directory, LEADER_EPOCHS)
         content = read_checkpoint(read_file(path), path, 0, malformed_is_io_error=False)
-        if said := content.io_error or content.number_error:
-            raise BrokerRefuses(BEHAVIOURS["leader-epochs-malformed"], said, path)
+        if message := content.io_error or content.number_error:
+            raise BrokerRefuses(BEHAVIOURS["leader-epochs-malformed"], message, path)
     settings = LogSettings(False, 0, 0, DEFAULT_INDEX_INTERVAL_BYTES)
     loaded = load_log(log_dir.directory, NAME, entries, settings, version)
     end = loaded.start.log_end_offset
@@ -62,7 +62,7 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
         if int(newest[1]) > end:
             end = int(newest[1])
             dropped = Action(
-                DELETE, BEHAVIOURS["metadata-dropped"], f"begins anew at {end}", log_dir.directory, NAME, file=directory
+                DELETE, BEHAVIOURS["metadata-dropped"], f"restarts at {end}", log_dir.directory, NAME, file=directory
             )
             start = loaded.start._replace(log_start_offset=end, log_end_offset=end, recovery_point=end)
             loaded = LoadedLog(start, [*loaded.actions, dropped])
@@ -88,10 +88,10 @@ def _check_snapshot(path: str) -> None:
         scanned = scan(evidence)
         for window in scanned:
             if window.bad_crc:
-                said = "org.apache.kafka.common.errors.CorruptRecordException: Record is corrupt"
-                raise BrokerRefuses(BEHAVIOURS["metadata-snapshot-corrupt"], f"{said} in {path}", path)
+                message = "org.apache.kafka.common.errors.CorruptRecordException: Record is corrupt"
+                raise BrokerRefuses(BEHAVIOURS["metadata-snapshot-corrupt"], f"{message} in {path}", path)
         if scanned.ending is not None and scanned.ending.kind != END:
-            said = f"Error loading metadata log record: {path} ends inside a batch"
+            message = f"Error loading metadata log record: {path} ends inside a batch"
             raise BrokerRefuses(
-                BEHAVIOURS["metadata-snapshot-corrupt"], f"java.lang.IllegalStateException: {said}", path
+                BEHAVIOURS["metadata-snapshot-corrupt"], f"java.lang.IllegalStateException: {message}", path
             )

@@ -1,4 +1,4 @@
-"""Whether a broker runs on a directory, and keeping one from starting while kidx replaces a file there.
+"""Detects a broker that runs on a directory, and keeps one from starting while kidx replaces a file there.
 
 Source: org.apache.kafka.server.util.FileLock (kafka.utils.FileLock before 3.6): a running broker holds an exclusive
 lock on `.lock` in each of its log dirs. Java's locks are POSIX record locks, which flock(2) does not see.
@@ -35,17 +35,17 @@ def lock_files(directory: str) -> Iterator[str]:
 
 
 def running_broker(directory: str) -> str | None:
-    """A sentence part that names the broker that runs on a directory; None where none does. Raises Refused."""
+    """Who holds the lock of a directory, as part of a sentence; None if no broker runs on it. Raises Refused."""
     for path in lock_files(directory):
         with _open_lock(path) as lock:
-            if said := _holder(lock):
-                return said
+            if holder := _holder(lock):
+                return holder
     return None
 
 
 @contextmanager
 def broker_kept_out(directory: str) -> Iterator[None]:
-    """While this is open no broker starts on the directory: kidx shares a read lock on each `.lock` above it.
+    """While this is open, no broker starts on the directory: kidx holds a read lock on each `.lock` in it and above.
 
     A read lock asks for a read-only descriptor, conflicts with a broker's exclusive one, and is no obstacle to another
     kidx. (A process loses its record locks with the first close of any descriptor of the file: nothing else may open
@@ -54,8 +54,8 @@ def broker_kept_out(directory: str) -> Iterator[None]:
     with ExitStack() as stack:
         for path in lock_files(directory):
             lock = stack.enter_context(_open_lock(path))
-            if said := _holder(lock):
-                raise Refused(refusal(directory, said))
+            if holder := _holder(lock):
+                raise Refused(refusal(directory, holder))
             try:
                 fcntl.lockf(lock.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError as e:
@@ -65,9 +65,9 @@ def broker_kept_out(directory: str) -> Iterator[None]:
         yield
 
 
-def refusal(directory: str, said: str) -> str:
+def refusal(directory: str, holder: str) -> str:
     """The sentence that refuses to write below a running broker."""
-    return f"{directory}: a broker runs on this directory ({said}), and kidx writes to none that does; stop it first"
+    return f"{directory}: a broker runs on this directory ({holder}), and kidx writes to none that does; stop it first"
 
 
 def _open_lock(path: str) -> Evidence:

@@ -27,7 +27,7 @@ _ROUND = sorted({*(1 << n for n in range(31)), *(d * 10**n for n in range(9) for
 
 
 class Interval(NamedTuple):
-    """An index.interval.bytes, where it comes from, whether that is a guess, and which files it could not take in."""
+    """An index.interval.bytes, its source, whether it is a guess, and which files could not be read for it."""
 
     bytes: int
     source: str
@@ -124,7 +124,7 @@ def _batch_starts(segment: Segment) -> list[int]:
 
 
 def _roundest(least: int, most: int) -> int:
-    """The number that people would set: Kafka's default, else the largest round one."""
+    """The most likely setting: Kafka's default, else the largest round number."""
     if least <= DEFAULT_INDEX_INTERVAL_BYTES <= most:
         return DEFAULT_INDEX_INTERVAL_BYTES
     return next((n for n in _ROUND if least <= n <= most), max(0, most))

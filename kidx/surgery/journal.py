@@ -1,4 +1,4 @@
-"""The workplace next to a file, `.kidx/`: what kidx did there, and the bytes as they were before.
+"""The directory `.kidx/` next to a file: what kidx changed there, and the bytes from before.
 
     <directory>/.kidx/journal.jsonl              one line a change, written before the file is exchanged
     <directory>/.kidx/<file name>~<sha256[:16]>  a backup, named by its content

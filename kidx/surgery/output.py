@@ -12,7 +12,7 @@ from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import holds_evidence
 from kidx.surgery.new_file import write_all
 
-_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be written anew
+_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be overwritten
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 

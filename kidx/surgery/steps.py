@@ -24,7 +24,7 @@ _SOUND = "sound, so left as it is (--all replaces it)"
 class Step(NamedTuple):
     """The change of one file. `write` carries it out and returns the path of the backup, None where there is none.
 
-    `base_offset` is the index's, None where the file's name gives it. `note` is what the user should know besides.
+    `base_offset` is the index's, None where the file's name gives it. `note` is further information for the user.
     """
 
     change: Change
@@ -92,7 +92,7 @@ def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None
 def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Step]:
     for change in changes_in_place(rebuilt, sound):
         kept = change.path in sound and not change.changes
-        note = "; ".join(filter(None, (rebuilt.said, _SOUND if kept else "")))
+        note = "; ".join(filter(None, (rebuilt.notes, _SOUND if kept else "")))
         write = partial(carry_out, change, run, like=rebuilt.log_path)
         yield Step(change, rebuilt.target.segment.base_offset, write, note)
 
@@ -100,7 +100,7 @@ def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Ste
 def _apart(rebuilt: Rebuilt, output: str) -> Iterator[Step]:
     for change in changes_apart(rebuilt, output):
         write = partial(create_apart, change.path, change.after or from_bytes(b""))
-        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.said)
+        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.notes)
 
 
 def undo_steps(path: str, *, dry_run: bool) -> Iterator[Step]:

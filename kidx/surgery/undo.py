@@ -1,4 +1,4 @@
-"""Restoring what kidx replaced, by the journal: exactly the old bytes, mode and time, or not at all.
+"""Restores what kidx replaced, by the journal: exactly the old bytes, mode and time, or nothing.
 
 A journal may be forged. It can name only index files of its own directory (kidx.surgery.journal); directories below
 the one that was named are opened without following links; journal and backups must be plain files of the directory's
@@ -26,7 +26,7 @@ class Undo:
         self.entry, self.change, self._root = entry, change, root
 
     def carry_out(self, run: str) -> str | None:
-        """Restore the file; the path under which the bytes that it had until now are kept. Raises Refused."""
+        """Restore the file; returns the path of the backup of its current bytes. Raises Refused."""
         return carry_out(self.change, run, undoes=self.entry.id, restore=self.entry.before, root=self._root)
 
 

@@ -20,7 +20,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Bench:
-    """The workplace of one change; what it made itself it clears away unless the change was made."""
+    """The workplace of one change. It removes what it created unless the change was made."""
 
     def __init__(self, place: int, fd: int, made_it: bool) -> None:
         self.place, self.fd, self._made_it = place, fd, made_it
@@ -29,7 +29,7 @@ class Bench:
         self._done = False
 
     def keep(self, name: str, content: Evidence) -> None:
-        """Keep a backup. One that is there already with these very bytes serves; a damaged one is made anew."""
+        """Keep a backup. An existing one with these bytes is kept; a damaged one is written again."""
         if self._holds(name, content):
             return
         self.write(name + ".part", content, state_of(os.fstat(self.place), 0, "", 0o600))
@@ -58,7 +58,7 @@ class Bench:
         write_file(self.fd, name, content, like, attributes, mtime_ns)
 
     def note(self, line: bytes) -> None:
-        """Put a line into the journal, flushed together with the workplace's names."""
+        """Append a line to the journal, flushed together with the workplace's directory."""
         fd = os.open(JOURNAL, _APPEND, 0o600, dir_fd=self.fd)
         try:
             status = os.fstat(fd)
@@ -80,7 +80,7 @@ class Bench:
 
     @contextmanager
     def for_good(self) -> Iterator[None]:
-        """The change is made in here: keep everything, unless the system declines. An interrupt may come after it."""
+        """The change is made within: everything is kept unless the system refuses. An interrupt may come after it."""
         self._done = True
         try:
             yield
@@ -89,7 +89,7 @@ class Bench:
             raise
 
     def close(self) -> None:
-        """Clear away what a change that was not made has left."""
+        """Remove what a change that was not made has left."""
         if not self._done:
             for name in self._made:
                 with suppress(OSError):

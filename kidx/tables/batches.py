@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kidx.evidence import Evidence, is_file, open_evidence
+from kidx.evidence import INDEX_BYTES, Evidence, is_file, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT, Batch
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.indexes import OFFSET_INDEX, decode
@@ -51,7 +51,6 @@ _COLUMNS = (
 NAMES = tuple(column.name for column in _COLUMNS)
 # A batch has a range of these: it is shown where its range overlaps the wanted one.
 _SPANS = {"offset": ("base_offset", "last_offset"), "timestamp": ("first_timestamp", "max_timestamp")}
-_LARGEST_HINT_BYTES = 64 << 20
 _DETAILS = ("magic", "timestamp_type", "base_timestamp", "delete_horizon", "crc")
 BRIEF_NAMES = tuple(name for name in NAMES if name not in _DETAILS)  # the columns of text for people
 
@@ -68,7 +67,7 @@ def index_positions(path: str) -> Callable[[], npt.NDArray[np.int64]] | None:
 
     def read() -> npt.NDArray[np.int64]:
         with open_evidence(index) as evidence:
-            return decode(OFFSET_INDEX, evidence.read_all(_LARGEST_HINT_BYTES), 0, ("position",))["position"]
+            return decode(OFFSET_INDEX, evidence.read_all(INDEX_BYTES), 0, ("position",))["position"]
 
     return read
 

@@ -83,9 +83,9 @@ def decoded_records(
         if control:
             yield DecodedRow(True, offset, timestamp, *_control(key, value))
         else:
-            said = decode(key, value)
-            trees = _tree(said.key), None if said.value is None else _tree(said.value)
-            yield DecodedRow(False, offset, timestamp, *trees, said.problem)
+            decoded = decode(key, value)
+            trees = _tree(decoded.key), None if decoded.value is None else _tree(decoded.value)
+            yield DecodedRow(False, offset, timestamp, *trees, decoded.problem)
 
 
 def decoded_table(
@@ -152,8 +152,8 @@ def record_text(key: dict[str, Any] | None, value: dict[str, Any] | None, proble
     if value is None:
         return " ".join([_kind(key, value), *about, "->", "tombstone"])
     version = [] if value["version"] is None else [f"v{value['version']}"]
-    said = [*version, *_fields(value["data"] or {})]
-    return " ".join([_kind(key, value), *about, *(["->"] if about else []), *said])
+    fields = [*version, *_fields(value["data"] or {})]
+    return " ".join([_kind(key, value), *about, *(["->"] if about else []), *fields])
 
 
 def _kind(key: dict[str, Any] | None, value: dict[str, Any] | None) -> str:

@@ -143,10 +143,10 @@ class _LogLookup:
         self, reader: SegmentReader | None, offset: int, found: FoundBatch, max_bytes: int | None, why: str | None
     ) -> Sequence[Any]:
         batch, record = found.batch, found.record
-        said = cut = None
+        shown = cut = None
         if reader is not None and batch is not None:
-            said = {"base_offset": found.base_offset, "last_offset": batch.last_offset}
-            said |= {"position": batch.position, "size": batch.size}
+            shown = {"base_offset": found.base_offset, "last_offset": batch.last_offset}
+            shown |= {"position": batch.position, "size": batch.size}
             cut = None if max_bytes is None else reader.slice(batch, max_bytes)._asdict()
         elif why is None:
             why = "no batch from there on reaches this offset"
@@ -156,7 +156,7 @@ class _LogLookup:
             visible = bool(segment and batch and record and sees(segment, batch, record.offset, self._isolation))
         return (
             self._path, offset, reader and reader.base_offset, found.index_slot, found.index_position,
-            found.bytes_walked, said, record and {"offset": record.offset, "timestamp": record.timestamp}, visible,
+            found.bytes_walked, shown, record and {"offset": record.offset, "timestamp": record.timestamp}, visible,
             self._touched, cut, self._isolation, why,
         )  # fmt: skip
 
@@ -175,11 +175,11 @@ class _LogLookup:
             why = "no record of the segment has a timestamp so late" if missed else None
             listed = Listed(self._segment, None if missed else found, found.bytes_walked, why)
         base = listed.segment and listed.segment.base_offset
-        said = None
+        answer = None
         if listed.found is not None:
             _, time, offset, epoch = listed.found
-            said = {"timestamp": time, "offset": offset, "leader_epoch": epoch}
-        row = (self._path, timestamp, base, said, listed.bytes_walked, self._touched, listed.why)
+            answer = {"timestamp": time, "offset": offset, "leader_epoch": epoch}
+        row = (self._path, timestamp, base, answer, listed.bytes_walked, self._touched, listed.why)
         return Table("kidx.find.v1", _FIND_COLUMNS, [row], notes=self._notes)
 
     def _watch(self, reader: SegmentReader) -> None:

@@ -150,6 +150,6 @@ def text_table(
     found = conditions_of(wanted, numbers, natural, evidence.path)
     conditions = [c._replace(column=names.index(numbers[c.column])) for c in found]
     kept = wanted.ends_of(row for row in rows if all(c.holds(row) for c in conditions))
-    said = [f"line {p.line}: {p.why}" if p.line else p.why for p in problems]
-    summary = {"lines": len(rows), "problems": said}
-    return Table(schema, columns, kept, summary, constants=constants, notes=_notes(evidence.path, said))
+    texts = [f"line {p.line}: {p.why}" if p.line else p.why for p in problems]
+    summary = {"lines": len(rows), "problems": texts}
+    return Table(schema, columns, kept, summary, constants=constants, notes=_notes(evidence.path, texts))

@@ -1,4 +1,4 @@
-"""Finds the checks of kidx.checks.rules. The engine asks for those of a subject; it names no rule."""
+"""Finds the checks of kidx.checks.rules by their subject, so the engine names no rule."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def checks_of(subject: type[S]) -> tuple[Check[S], ...]:
 
 
 def findings_about(subject: Any) -> Iterable[Found]:
-    """What all checks of a subject find."""
+    """The findings of all checks of a subject."""
     for check in checks_of(type(subject)):
         yield from check.findings(subject)
 
 
 @cache
 def distrusting(*kinds: str) -> frozenset[str]:
-    """The codes of the rules whose violation says this of a log (kidx.checks.rule: BATCH, LOG)."""
+    """The codes of the rules whose violation makes a log untrustworthy in this way (kidx.checks.rule: BATCH, LOG)."""
     return frozenset(rule.code for check in all_checks() if check.distrust in kinds for rule in check.rules)
 
 

@@ -1,4 +1,4 @@
-"""What a directory says about one file: which segment is active, where the next begins, how the broker stopped."""
+"""What the names next to a file show: which segment is active, where the next begins, how the broker stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PartitionContext:
 
     @cached_property
     def witness(self) -> Witness | None:
-        """The partition's log dir, None where it lies in none."""
+        """The partition's log dir, None if it is not in one."""
         return self.log_dirs.witness_of(self.partition)
 
     @cached_property

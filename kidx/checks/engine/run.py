@@ -1,4 +1,4 @@
-"""A whole run: every target checked, by forks where there are several, findings in order, in one result."""
+"""A whole run: checks every target, in forked processes if there are several, and merges the sorted findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_all(
     options: Options,
     progress: Callable[[int, int], None] | None = None,
 ) -> CheckResult:
-    """Check every target; findings come sorted by file, position and rule, whatever process found them.
+    """Check every target; findings are sorted by file, position and rule, whichever process found them.
 
     Many targets are shared out among `options.jobs` processes; a few are checked in turn, with that many processes for
     each large log. `progress` gets how many of how many targets are done.
@@ -64,14 +64,14 @@ def add(whole: CheckResult, part: CheckResult) -> None:
 
 
 def unreadable(sentence: str) -> CheckResult:
-    """What could not even be listed, as a result."""
+    """A result for what could not be listed."""
     checked = CheckResult()
     checked.cannot("", sentence)
     return checked
 
 
 def finish(whole: CheckResult, options: Options) -> None:
-    """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
+    """List the rules that were left out, and sort findings and sentences."""
     whole.coverage.skipped += left_out(options.rules, RULES)
     whole.findings.sort(key=_order)
     whole.unread = sorted(set(whole.unread))  # a key that is missing keeps many files from being read

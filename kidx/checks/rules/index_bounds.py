@@ -17,14 +17,14 @@ NEGATIVE_OFFSET = Rule(
     title="An entry's relative offset is negative",
     broker=(
         "Before 2.3 a broker noticed it at start in the last entry alone (last offset below the base offset) and "
-        "rebuilt the indexes; since 2.3 nobody looks. Its search takes a wrong turn at such an entry." + TIERED
+        "rebuilt the indexes; since 2.3 it does not check. Its search takes a wrong turn at such an entry." + TIERED
     ),
     story=(
         "A relative offset is an offset minus the segment's base offset, 0 to 2,147,483,647. A negative one is "
-        "overwritten data, or an offset further from the base than an int can say: old cleaners could join segments "
-        "into such a one (KAFKA-5413, offset overflow); since 2.0 a broker splits it at start (KAFKA-6264). Look "
-        "whether the segment's offsets span more than 2^31 (`kidx stat`): then the segment has to be split, else "
-        "only the index is damaged. " + CONFIRM_BY_REBUILD
+        "overwritten data, or an offset further from the base than 31 bits can express: old cleaners could merge "
+        "segments into one like that (KAFKA-5413, offset overflow); since 2.0 a broker splits it at start "
+        "(KAFKA-6264). If the segment's offsets span more than 2^31 (`kidx stat` shows that), the segment has to be "
+        "split; otherwise only the index is damaged. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -61,8 +61,8 @@ NEGATIVE_TIMESTAMP = Rule(
     severity=ERROR,
     title="An entry's timestamp is negative",
     broker=(
-        "Before 2.3 a broker noticed it only where it was the last entry and smaller than the first; since 2.3 "
-        "nobody looks. As the last entry it makes the segment look older than any retention time." + TIERED
+        "Before 2.3 a broker noticed it only where it was the last entry and smaller than the first; since 2.3 it does "
+        "not check. As the last entry it makes the segment look older than any retention time." + TIERED
     ),
     story=(
         "A time index gets an entry when the largest timestamp so far grows, starting from -1 (none): a negative one "
@@ -108,8 +108,8 @@ _INT = f"0..{MAX_RELATIVE_OFFSET}"
 def negative_offset_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.offsets[row])
-    said = f"its relative offset is {found}; it can only be {_INT}"
-    return entries.finding(NEGATIVE_OFFSET, row, said, expected=_INT, found=found)
+    text = f"its relative offset is {found}; it can only be {_INT}"
+    return entries.finding(NEGATIVE_OFFSET, row, text, expected=_INT, found=found)
 
 
 @check(SearchedEntries, NEGATIVE_OFFSET, finding=negative_offset_finding, stage=FIELDS)
@@ -121,8 +121,8 @@ def negative_offset(entries: SearchedEntries) -> Bools | None:
 def negative_position_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.other[row])
-    said = f"its position in the log is {found}; it can only be {_INT}"
-    return entries.finding(NEGATIVE_POSITION, row, said, expected=_INT, found=found)
+    text = f"its position in the log is {found}; it can only be {_INT}"
+    return entries.finding(NEGATIVE_POSITION, row, text, expected=_INT, found=found)
 
 
 @check(SearchedEntries, NEGATIVE_POSITION, finding=negative_position_finding, stage=FIELDS)
@@ -134,8 +134,8 @@ def negative_position(entries: SearchedEntries) -> Bools | None:
 def negative_timestamp_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.other[row])
-    said = f"its timestamp is {found}; only timestamps from 0 on are indexed"
-    return entries.finding(NEGATIVE_TIMESTAMP, row, said, expected=">= 0", found=found)
+    text = f"its timestamp is {found}; only timestamps from 0 on are indexed"
+    return entries.finding(NEGATIVE_TIMESTAMP, row, text, expected=">= 0", found=found)
 
 
 @check(SearchedEntries, NEGATIVE_TIMESTAMP, finding=negative_timestamp_finding, stage=FIELDS)
@@ -147,8 +147,8 @@ def negative_timestamp(entries: SearchedEntries) -> Bools | None:
 def first_entry_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about the first row."""
     offset, position = int(entries.offsets[row]) + entries.facts.base_offset, int(entries.other[row])
-    said = f"it says offset {offset} is at position {position}; no broker indexes the first batch of a segment"
-    return entries.finding(FIRST_ENTRY_AT_BASE, row, said, found={"offset": offset, "position": position})
+    text = f"it says offset {offset} is at position {position}; no broker indexes the first batch of a segment"
+    return entries.finding(FIRST_ENTRY_AT_BASE, row, text, found={"offset": offset, "position": position})
 
 
 @check(SearchedEntries, FIRST_ENTRY_AT_BASE, finding=first_entry_finding, stage=FIELDS)
@@ -164,8 +164,8 @@ def first_entry_at_base(entries: SearchedEntries) -> Bools | None:
 def offset_overflow_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found, largest = int(entries.offsets[row]), LARGEST_OFFSET - entries.facts.base_offset
-    said = f"its relative offset {found} leads past the largest offset there is"
-    return entries.finding(OFFSET_OVERFLOW, row, said, expected=f"<= {largest}", found=found)
+    text = f"its relative offset {found} leads past the largest offset there is"
+    return entries.finding(OFFSET_OVERFLOW, row, text, expected=f"<= {largest}", found=found)
 
 
 @check(SearchedEntries, OFFSET_OVERFLOW, finding=offset_overflow_finding, stage=BOUNDS)

@@ -21,9 +21,9 @@ CLUSTER_ID_DIFFERS = Rule(
         "broker that is its own controller serves it."
     ),
     story=(
-        "Log dirs of two clusters were mixed, or one meta.properties was edited or restored from elsewhere. Topics' "
-        "ids are random, so sharing one means the same cluster. Write the id of the majority into the file, or move "
-        "the foreign log dir away, before the broker starts."
+        "Log dirs of two clusters were mixed, or one meta.properties was edited or restored from elsewhere. Topic ids "
+        "are random, so a shared one means the same cluster. Write the id of the majority into the file, or move the "
+        "foreign log dir away, before the broker starts."
     ),
     repair="write the cluster.id of the other log dirs into meta.properties while the broker is stopped",
 )
@@ -35,9 +35,9 @@ NODE_ID_DIFFERS = Rule(
     title="meta.properties names another node than the cluster's metadata",
     broker=('Brokers of 2.8 to 4.3 do not start: "Stored node id 7 doesn\'t match previous node id 1".'),
     story=(
-        "Each broker registers the ids of its log dirs (directory.id) with the controller. This one belongs to another "
-        "broker by that: the disk was put into the wrong machine, or node.id was edited. Correct node.id, or give the "
-        "disk back, before the broker starts."
+        "Each broker registers the ids of its log dirs (directory.id) with the controller. By that, this one belongs "
+        "to another broker: the disk was put into the wrong machine, or node.id was edited. Correct node.id, or give "
+        "the disk back, before the broker starts."
     ),
     repair="correct node.id in meta.properties while the broker is stopped",
 )
@@ -50,9 +50,9 @@ DIRECTORY_ID_REPEATED = Rule(
     broker='A broker with both does not start: "Duplicate directory ID" (3.9, 4.3).',
     story=(
         "One was copied from the other, meta.properties included. Remove directory.id from the copy while the broker "
-        "is stopped: the broker makes a new one. The metadata knows the old one alone, so what was assigned to the "
-        "copy is then not there (KX526). Where all partitions of one are in the other, too, they are copies or "
-        "stages of one log dir: a note."
+        "is stopped: the broker makes a new one. The metadata knows only the old one, so what was assigned to the copy "
+        "is then missing (KX526). Where all partitions of one are in the other, too, they are copies or stages of one "
+        "log dir: a note."
     ),
     repair="remove directory.id from the copy's meta.properties while the broker is stopped",
 )
@@ -63,12 +63,12 @@ CLUSTER_ID_SOME = Rule(
     severity=WARNING,
     title="cluster.id has Some() around the id",
     broker=(
-        "2.8 does not start, for it compares with ZooKeeper. 3.5 to 4.3 serve it as a cluster of one node; with "
-        "another controller the broker does not start (InconsistentClusterIdException)."
+        "2.8 does not start, because it compares the id with ZooKeeper's. 3.5 to 4.3 serve it as a cluster of one "
+        "node; with another controller the broker does not start (InconsistentClusterIdException)."
     ),
     story=(
         "A known image wrote Scala's Some() around the id when it formatted the log dir. Write the id without it into "
-        "every meta.properties of the cluster, all brokers stopped."
+        "every meta.properties of the cluster, while all brokers are stopped."
     ),
     repair="write the id without Some() into every meta.properties while the brokers are stopped",
 )
@@ -77,7 +77,7 @@ META_PROPERTIES_WRONG = Rule(
     code="KX528",
     name="meta-properties-wrong",
     severity=ERROR,
-    title="meta.properties lacks what a broker needs, or has what none writes",
+    title="meta.properties lacks what a broker needs, or has what no broker writes",
     broker=(
         "Brokers of 2.8 to 4.3 do not start, before any log is opened: missing node id, unknown version, version 0 "
         "with the keys of version 1, or a reserved directory id (4.3). The mark of the clean stop stays. Without the "
@@ -113,9 +113,9 @@ def cluster_id_some(judged: JudgedLogDir) -> list[Finding] | None:
     cluster_id = judged.log_dir.identity.cluster_id
     if cluster_id is None or not cluster_id.startswith(_SOME):
         return None
-    said = f"cluster.id={cluster_id[:100]}: the id is what stands in Some()"
+    text = f"cluster.id={cluster_id[:100]}: the id is what stands in Some()"
     expected = cluster_id.removeprefix(_SOME).removesuffix(")")
-    return [CLUSTER_ID_SOME.finding(judged.meta_properties, said, expected=expected, found=cluster_id)]
+    return [CLUSTER_ID_SOME.finding(judged.meta_properties, text, expected=expected, found=cluster_id)]
 
 
 @check(JudgedLogDir, META_PROPERTIES_WRONG)
@@ -129,8 +129,8 @@ def meta_properties_wrong(judged: JudgedLogDir) -> Iterator[Finding]:
         if not elsewhere and not problem.unread:
             yield META_PROPERTIES_WRONG.finding(judged.meta_properties, problem.why)
     if identity.version not in (None, 0, 1):
-        said = f"version={identity.version}; brokers know 0 and 1"
-        yield META_PROPERTIES_WRONG.finding(judged.meta_properties, said, expected=[0, 1], found=identity.version)
+        text = f"version={identity.version}; brokers know 0 and 1"
+        yield META_PROPERTIES_WRONG.finding(judged.meta_properties, text, expected=[0, 1], found=identity.version)
 
 
 @check(JudgedLogDirs, META_PROPERTIES_WRONG)
@@ -146,8 +146,8 @@ def meta_properties_missing(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
         for judged in group:
             if not judged.has_meta_properties and (next_to_one or judged.log_dir.looks_like_one):
                 why = "the log dir next to it has one" if next_to_one else "the broker's checkpoints are here"
-                said = f"there is no meta.properties here, and {why}"
-                yield META_PROPERTIES_WRONG.finding(judged.meta_properties, said, severity=WARNING)
+                text = f"there is no meta.properties here, and {why}"
+                yield META_PROPERTIES_WRONG.finding(judged.meta_properties, text, severity=WARNING)
 
 
 @check(JudgedLogDir, NODE_ID_DIFFERS)
@@ -159,8 +159,8 @@ def node_id_differs(judged: JudgedLogDir) -> list[Finding] | None:
     owners = [node for node, directories in metadata.brokers.items() if identity.directory_id in directories]
     if not owners or identity.node_id in owners:
         return None
-    said = f"node.id={identity.node_id}; by __cluster_metadata this log dir (directory.id) is broker {owners[0]}'s"
-    return [NODE_ID_DIFFERS.finding(judged.meta_properties, said, expected=owners[0], found=identity.node_id)]
+    text = f"node.id={identity.node_id}; by __cluster_metadata this log dir (directory.id) is broker {owners[0]}'s"
+    return [NODE_ID_DIFFERS.finding(judged.meta_properties, text, expected=owners[0], found=identity.node_id)]
 
 
 @check(JudgedLogDirs, CLUSTER_ID_DIFFERS)
@@ -187,8 +187,8 @@ def cluster_id_differs(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
             reported.add(id(judged))
             other = next(j for j in sharing if j.log_dir.identity.cluster_id != own)
             there = other.log_dir.identity.cluster_id
-            said = f"cluster.id={own}; {other.log_dir.directory} has topics of the same ids and cluster.id={there}"
-            yield CLUSTER_ID_DIFFERS.finding(judged.meta_properties, said, expected=there, found=own)
+            text = f"cluster.id={own}; {other.log_dir.directory} has topics of the same ids and cluster.id={there}"
+            yield CLUSTER_ID_DIFFERS.finding(judged.meta_properties, text, expected=there, found=own)
 
 
 @check(JudgedLogDirs, DIRECTORY_ID_REPEATED)
@@ -215,8 +215,8 @@ def directory_id_repeated(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
                     continue
                 reported.add((id(judged), severity))
                 directory_id = judged.log_dir.identity.directory_id
-                said = f"directory.id={directory_id} is that of {other.log_dir.directory}, too"
-                yield DIRECTORY_ID_REPEATED.finding(judged.meta_properties, said, found=directory_id, severity=severity)
+                text = f"directory.id={directory_id} is that of {other.log_dir.directory}, too"
+                yield DIRECTORY_ID_REPEATED.finding(judged.meta_properties, text, found=directory_id, severity=severity)
 
 
 @check(JudgedLogDirs, PARTITION_IN_TWO_LOG_DIRS)
@@ -242,5 +242,5 @@ def partition_in_two_log_dirs(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
                 for judged, there in ((one, two), (two, one)):
                     partition = judged.log_dir.partition(*name)
                     if partition is not None:
-                        said = f"{there.log_dir.directory}, another log dir of this broker, has this partition, too"
-                        yield PARTITION_IN_TWO_LOG_DIRS.finding(partition.directory, said)
+                        text = f"{there.log_dir.directory}, another log dir of this broker, has this partition, too"
+                        yield PARTITION_IN_TWO_LOG_DIRS.finding(partition.directory, text)

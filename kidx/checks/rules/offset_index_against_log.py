@@ -20,8 +20,8 @@ POSITION_PAST_END = Rule(
     title="An entry points past the end of the log",
     broker=(
         LOADS_IT
-        + "a look-up that ends on this entry finds nothing to read, and a fetch of an offset that is there answers as "
-        "if it were not. DumpLogSegments throws on such an entry and skips the files after it." + TIERED
+        + "a look-up that ends on this entry finds nothing to read, and a fetch of an existing offset is answered as "
+        "if it did not exist. DumpLogSegments throws on such an entry and skips the files after it." + TIERED
     ),
     story=(
         "The log was cut, by a recovery, a copy that did not finish or by hand, and its index was not; or the index "
@@ -37,13 +37,13 @@ OFFSET_INDEX_POSITION_NOT_A_BATCH = Rule(
     title="An offset index entry points into the middle of a batch",
     broker=(
         LOADS_IT
-        + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, an offset "
-        "out of nowhere, or a consumer that makes no progress." + TIERED
+        + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, an "
+        "unrelated offset, or a consumer that makes no progress." + TIERED
     ),
     story=(
-        "Every position in an offset index is a batch's first byte. A neighbouring byte or another batch's inside "
-        "means that the entry was overwritten, or that the log and the index are of different generations (a log "
-        "replaced by a replica's, whose batches lie elsewhere, beside the old index). " + CONFIRM_BY_REBUILD
+        "Every position in an offset index is a batch's first byte. Any other byte means that the entry was "
+        "overwritten, or that the log and the index are of different generations (a log "
+        "replaced by a replica's, whose batches lie elsewhere, next to the old index). " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -55,14 +55,14 @@ OFFSET_INDEX_OFFSET_NOT_A_BATCH_END = Rule(
     title="An offset index entry's offset is not the last one of the batch it points at, nor of one shortly after",
     broker=(
         LOADS_IT
-        + "too large an offset hides nothing until an offset between is looked up: the search then starts one entry "
-        "earlier and is slower, no more. Too small a one sends the search past the offset it looks for." + TIERED
+        + "with too large an offset, look-ups of the offsets in between start one entry earlier and are only slower. "
+        "With too small an offset, look-ups start past the offset they search for." + TIERED
     ),
     story=(
         "An entry says: the batches appended at this position end with this offset. Old followers and message format "
         "v0 and v1 write one entry for several batches, which is healthy (KX209), and so are entries of brokers up to "
         "1.1 that name a batch's first offset (KX210). Here no batch up to the next entry ends with the offset, or an "
-        "entry names a first offset though entries before it name last ones: no broker goes back to that. "
+        "entry names a first offset although earlier entries name last offsets, which no broker does. "
         + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
@@ -109,8 +109,8 @@ def position_past_end(log: CheckedLog) -> Iterator[Found] | None:
 
     def finding(index: int) -> Finding:
         position = int(entries.positions[index])
-        said = f"says offset {entries.offsets[index]} is at byte {position} of a log of {end} bytes"
-        return entries.finding(POSITION_PAST_END, index, said, f"< {end}", position)
+        text = f"says offset {entries.offsets[index]} is at byte {position} of a log of {end} bytes"
+        return entries.finding(POSITION_PAST_END, index, text, f"< {end}", position)
 
     return FindingLimiter().of(POSITION_PAST_END.code, past, finding) if past else None
 
@@ -124,11 +124,11 @@ def not_a_batch_finding(batches: Batches, index: int) -> Finding:
     around = window.position[row : row + 2].tolist()
     if row == len(window) - 1 and window.end < batches.log.size:
         around.append(window.end)
-    said = (
+    text = (
         f"says offset {entries.offsets[index]} is at byte {position} of the log; batches around it start at "
         f"{' and '.join(map(str, around))}"
     )
-    return entries.finding(OFFSET_INDEX_POSITION_NOT_A_BATCH, index, said, around, position)
+    return entries.finding(OFFSET_INDEX_POSITION_NOT_A_BATCH, index, text, around, position)
 
 
 @check(Batches, OFFSET_INDEX_POSITION_NOT_A_BATCH, finding=not_a_batch_finding)
@@ -142,9 +142,9 @@ def position_not_a_batch(batches: Batches) -> list[int] | None:
 
 def _many_later_batches(findings: list[Finding]) -> Finding:
     """One finding instead of many."""
-    said = f"{len(findings):,} entries name a later batch than the one at their position: appends of several batches"
+    text = f"{len(findings):,} entries name a later batch than the one at their position: appends of several batches"
     return findings[0]._replace(
-        byte_end=findings[-1].byte_end, slot=None, expected=None, found=len(findings), message=said
+        byte_end=findings[-1].byte_end, slot=None, expected=None, found=len(findings), message=text
     )
 
 
@@ -159,12 +159,12 @@ def batch_end_finding(batches: Batches, index: int) -> Finding:
     assert met is not None
     row, offset = int(met.rows[index - met.low]), int(entries.offsets[index])
     own = int(window.last_offset[row])
-    said = f"says offset {offset} is at byte {entries.positions[index]}; the batch there ends with "
+    text = f"says offset {offset} is at byte {entries.positions[index]}; the batch there ends with "
     if offset > own and _ends_later(batches, index, row):
-        said += f"{own}, and one shortly after it with {offset}"
-        return entries.finding(LATER_BATCH, index, said, own, offset)
-    said += f"offset {own}, and none before the next entry ends with {offset}"
-    return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, said, own, offset)
+        text += f"{own}, and one shortly after it with {offset}"
+        return entries.finding(LATER_BATCH, index, text, own, offset)
+    text += f"offset {own}, and none before the next entry ends with {offset}"
+    return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, text, own, offset)
 
 
 def _ends_later(batches: Batches, index: int, row: int) -> bool:
@@ -209,16 +209,16 @@ def first_offsets(log: CheckedLog) -> Iterator[Found]:
     turns += [] if result.last_named is None else [result.last_named]
     old = int(named.searchsorted(min(turns))) if turns else len(named)
     if old:
-        said = f"{old:,} of {len(entries.slots):,} entries name their batch's first offset, as brokers up to 1.1 do"
-        yield FIRST_OFFSETS_INDEXED.finding(entries.file, said, found=old)
+        text = f"{old:,} of {len(entries.slots):,} entries name their batch's first offset, as brokers up to 1.1 do"
+        yield FIRST_OFFSETS_INDEXED.finding(entries.file, text, found=old)
 
     def finding(at: int) -> Finding:
         index = int(named[at])
         offset = int(entries.offsets[index])
-        said = (
+        text = (
             f"says offset {offset} is at byte {entries.positions[index]}: that is the first offset of the batch there, "
             "and entries before it name the last one"
         )
-        return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, said, int(ends[at]), offset)
+        return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, text, int(ends[at]), offset)
 
     yield from FindingLimiter().of(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END.code, range(old, len(named)), finding)

@@ -21,13 +21,13 @@ PRODUCER_SEQUENCE = Rule(
     ),
     story=(
         "An idempotent producer numbers its records in each partition, from 0 in each epoch of its own, and its epoch "
-        "never falls. A gap means that records are missing though no offset is, a number that comes again that "
+        "never falls. A gap means that records are missing though no offset is, and a repeated number means that "
         "records were written twice: the log was put together from two histories or written past a broker. A broker "
         "forgets a producer that is silent for producer.id.expiration.ms (a day; before 3.4 for "
-        "transactional.id.expiration.ms, 7 days), and its state is lost with the snapshots: then it takes any "
-        "number. Where that may be so (numbers that begin with 0 again, a day of silence, a new epoch that does not "
+        "transactional.id.expiration.ms, 7 days), and its state is lost with the snapshots: then it accepts any "
+        "number. Where that is possible (numbers that begin with 0 again, a day of silence, a new epoch that does not "
         "begin with 0) it is a note, to say that duplicates may have passed unnoticed. Compacted partitions are not "
-        "looked at, for there batches are missing rightly."
+        "checked, because batches are missing there by design."
     ),
     repair="compare with a replica (`kidx diff`)",
 )
@@ -52,7 +52,7 @@ def _broken(path: str, one: SequenceBreak) -> Finding:
     forgotten = why in (RESTART, NEW_EPOCH) or there.timestamp - before.timestamp >= _STATE_KEPT_MS
     wanted = sequence_after(before.last_sequence, 1)
     first, last = there.base_sequence, before.last_sequence
-    said = {
+    text = {
         GAP: f"goes on with sequence number {first} after {last}: {(first - wanted) % SEQUENCES:,} are missing",
         REPEAT: f"goes back to sequence number {first} after {last}",
         RESTART: f"begins with sequence number 0 again after {last}, in the same epoch",
@@ -62,7 +62,7 @@ def _broken(path: str, one: SequenceBreak) -> Finding:
     perhaps = " (its broker may have forgotten the producer)" if forgotten else ""
     return PRODUCER_SEQUENCE.finding(
         path,
-        f"the batch at byte {there.position} (base offset {there.base_offset}): producer {there.producer_id} {said}"
+        f"the batch at byte {there.position} (base offset {there.base_offset}): producer {there.producer_id} {text}"
         + perhaps,
         span=(there.position, there.position + HEADER_BYTES),
         expected=0 if why == NEW_EPOCH else wanted,

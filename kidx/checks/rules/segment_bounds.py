@@ -13,12 +13,12 @@ SEGMENT_OVERFLOW = Rule(
     severity=ERROR,
     title="A batch's offset is too far from the segment's base for an index",
     broker=(
-        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264). Where a batch behind it is in range "
-        "again, as after a flipped bit, the split is refused: recovery throws, and the broker does not start. Before "
-        "2.0, appending to the index or recovery threw (IndexOffsetOverflowException), and the cleaner died."
+        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264). If a later batch is in range again, "
+        "as after a flipped bit, the split is refused: recovery throws, and the broker does not start. Before 2.0, "
+        "appending to the index or recovery threw (IndexOffsetOverflowException), and the cleaner died."
     ),
     story=(
-        "Indexes hold offsets relative to the base in 31 bits. Old versions could join segments into one whose "
+        "Indexes hold offsets relative to the base in 31 bits. Old versions could merge segments into one whose "
         "offsets span more."
     ),
 )
@@ -34,7 +34,7 @@ BATCH_OUTSIDE_SEGMENT = Rule(
     ),
     story=(
         "A segment holds offsets from its name's up to the next segment's. The file was renamed, restored under "
-        "another name, or a segment with another base was put beside it; an overwritten base offset looks the same."
+        "another name, or a segment with another base was put next to it; an overwritten base offset looks the same."
     ),
 )
 
@@ -42,8 +42,8 @@ BATCH_OUTSIDE_SEGMENT = Rule(
 def overflow_finding(batches: Batches, row: int) -> Finding:
     """The finding about one row."""
     base, last = batches.facts.base_offset, int(batches.window.last_offset[row])
-    said = f"its last offset {last} is more than 2^31-1 past the segment's base {base}"
-    return batches.finding(SEGMENT_OVERFLOW, row, said, expected=base + MAX_RELATIVE_OFFSET, found=last)
+    text = f"its last offset {last} is more than 2^31-1 past the segment's base {base}"
+    return batches.finding(SEGMENT_OVERFLOW, row, text, expected=base + MAX_RELATIVE_OFFSET, found=last)
 
 
 @check(Batches, SEGMENT_OVERFLOW, finding=overflow_finding, stage=BOUNDS, distrust=LOG)
@@ -60,8 +60,8 @@ def outside_finding(batches: Batches, row: int) -> Finding:
     facts = batches.facts
     first, last = int(batches.first_offsets[row]), int(batches.window.last_offset[row])
     end = "" if facts.next_base_offset is None else f" to {facts.next_base_offset - 1}"
-    said = f"it holds offsets {first} to {last}; the segment's are {facts.base_offset}{end}"
-    return batches.finding(BATCH_OUTSIDE_SEGMENT, row, said, found=[first, last])
+    text = f"it holds offsets {first} to {last}; the segment's are {facts.base_offset}{end}"
+    return batches.finding(BATCH_OUTSIDE_SEGMENT, row, text, found=[first, last])
 
 
 @check(Batches, BATCH_OUTSIDE_SEGMENT, finding=outside_finding, stage=BOUNDS, distrust=LOG)

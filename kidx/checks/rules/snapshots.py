@@ -38,22 +38,22 @@ SNAPSHOT_CONTRADICTS_LOG = Rule(
     code="KX407",
     name="snapshot-contradicts-log",
     severity=ERROR,
-    title="A producer snapshot says something else than the log",
+    title="A producer snapshot contradicts the log",
     broker=(
-        "The newest snapshot is believed at start: a wrong sequence number makes the broker refuse a producer's next "
-        "batch (OutOfOrderSequenceException) or accept a duplicate; a wrong transaction holds the last stable offset "
-        "back or lets it pass."
+        "A broker trusts the newest snapshot at start: a wrong sequence number makes the broker refuse a producer's "
+        "next batch (OutOfOrderSequenceException) or accept a duplicate; a wrong transaction holds the last stable "
+        "offset back or lets it pass."
     ),
     story=(
         "A snapshot holds each producer's last batch and open transaction at its offset. This one belongs to another "
-        "log, was changed, or the log's end was cut off behind a broker's back (a snapshot of an offset past the end: "
-        "recovery and truncation delete those). Do not delete it: after a clean stop a broker that finds no snapshot "
-        "starts without any producer, and open transactions are forgotten (seen with 4.3.1). Let the replica fetch the "
-        "partition anew, or, where there is no other replica, delete .kafka_cleanshutdown of the stopped broker: it "
-        "then reads the whole log and writes the snapshots anew. Brokers before 2.4 keep the timestamp of the batch "
-        "before a marker, and 0.11 the marker's own offset: that is no finding. Producers that are missing in a "
-        "snapshot are none either, unless their transaction is open: a broker forgets those that are silent for long. "
-        "In a compacted partition less can be said."
+        "log, was changed, or the log's end was cut off without the broker's knowledge (a snapshot of an offset past "
+        "the end: recovery and truncation delete those). Do not delete it: after a clean stop a broker that finds no "
+        "snapshot starts without any producer, and open transactions are forgotten (seen with 4.3.1). Let the replica "
+        "fetch the partition again or, where there is no other replica, delete .kafka_cleanshutdown of the stopped "
+        "broker: it then reads the whole log and writes the snapshots again. Brokers before 2.4 keep the timestamp of "
+        "the batch before a marker, and 0.11 the marker's own offset: that is no finding. Producers missing from a "
+        "snapshot are not findings either, unless they have an open transaction: a broker forgets producers that are "
+        "silent for long. In a compacted partition less can be checked."
     ),
     repair="compare with a replica (`kidx diff`)",
 )
@@ -100,7 +100,7 @@ def damaged_snapshot(file: SnapshotFile) -> Iterator[Finding]:
 
 @check(SnapshotClaims, SNAPSHOT_CONTRADICTS_LOG)
 def contradicted_snapshot(claims: SnapshotClaims) -> Iterator[Finding]:
-    """Entries that say something else than the log, and producers with an open transaction that have no entry."""
+    """Entries that contradict the log, and producers with an open transaction that have no entry."""
     path, at, snapshot = claims.path, claims.at, claims.snapshot
     if claims.log_end is not None and at > claims.log_end:
         yield SNAPSHOT_CONTRADICTS_LOG.finding(
@@ -111,12 +111,12 @@ def contradicted_snapshot(claims: SnapshotClaims) -> Iterator[Finding]:
         )
         return
     for number, entry in enumerate(snapshot.producers):
-        said, expected = _contradiction(entry, claims)
-        if said:
+        contradiction, expected = _contradiction(entry, claims)
+        if contradiction:
             start = HEADER_BYTES + number * PRODUCER_ENTRY.size
             yield SNAPSHOT_CONTRADICTS_LOG.finding(
                 path,
-                f"it says that producer {entry.producer_id} {said}",
+                f"it says that producer {entry.producer_id} {contradiction}",
                 span=(start, start + PRODUCER_ENTRY.size),
                 slot=number,
                 expected=expected,
@@ -158,8 +158,8 @@ def _contradiction(entry: ProducerState, claims: SnapshotClaims) -> tuple[str, W
     if claims.open is not None:
         wrong |= _differing(entry, current_txn_first_offset=claims.open.get(entry.producer_id, _NONE))
     fields = entry._asdict()
-    said = (f"{name.replace('_', ' ')} {fields[name]} (by the log {value})" for name, value in wrong.items())
-    return ("has " + ", ".join(said) if wrong else ""), wrong or None
+    texts = (f"{name.replace('_', ' ')} {fields[name]} (by the log {value})" for name, value in wrong.items())
+    return ("has " + ", ".join(texts) if wrong else ""), wrong or None
 
 
 def _wrong_fields(entry: ProducerState, last: Producer, earlier: ProducerState | None, known: Known) -> Wrong:

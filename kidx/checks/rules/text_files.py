@@ -28,9 +28,10 @@ TEXT_FILE_MALFORMED = Rule(
         "formatted."
     ),
     story=(
-        "These are small text files that the broker writes beside the old one and renames, so that a half-written "
-        "one shows a file system that lost data, or an editor. An offset checkpoint may be deleted while the broker "
-        "is stopped: the recovery point then is 0 (every log is recovered), the log start that of the first segment."
+        "These are small text files that the broker writes under another name and renames, so a half-written one "
+        "points to a file system that lost data, or to an editor. An offset checkpoint may be deleted while the broker "
+        "is stopped: the recovery point is then 0 (every log is recovered), and the log start is that of the first "
+        "segment."
     ),
 )
 

@@ -21,7 +21,7 @@ TIME_INDEX_OFFSET_NOT_FOUND = Rule(
         "found." + TIERED
     ),
     story=(
-        "Compaction keeps the offsets that a time index names, for it writes a new index beside the new log. So an "
+        "Compaction keeps the offsets that a time index names, because it writes a new index with the new log. So an "
         "offset in no batch is an overwritten entry or an index of another log. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
@@ -39,9 +39,8 @@ TIME_INDEX_TIMESTAMP_MISMATCH = Rule(
     ),
     story=(
         "An entry says: with this offset the largest timestamp so far became this. The offset is the last one of the "
-        "first batch with that maximum; brokers up to 3.x name the very record inside the batch, which is as "
-        "healthy. DumpLogSegments' own check reports mismatches that are not there where an index has a zero tail. "
-        + CONFIRM_BY_REBUILD
+        "first batch with that maximum; brokers up to 3.x name the record itself, which is equally healthy. For an "
+        "index with a zero tail, DumpLogSegments reports mismatches that do not exist. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -57,7 +56,7 @@ MAX_TIMESTAMP_NOT_COVERED = Rule(
     ),
     story=(
         "When a segment rolls or the log closes, the largest timestamp gets its entry and the index is cut to size. "
-        "A cut index without it lost its end, or a missing one was made anew (KX502). " + CONFIRM_BY_REBUILD
+        "A cut index without it lost its end, or it was missing and was recreated (KX502). " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -71,8 +70,8 @@ def offset_not_found(log: CheckedLog) -> Iterator[Found] | None:
         return None
 
     def finding(index: int) -> Finding:
-        said = f"names offset {times.offsets[index]}, which no batch of the log has"
-        return times.finding(TIME_INDEX_OFFSET_NOT_FOUND, index, said, None)
+        text = f"names offset {times.offsets[index]}, which no batch of the log has"
+        return times.finding(TIME_INDEX_OFFSET_NOT_FOUND, index, text, None)
 
     missing = [index for index, met in enumerate(times.met) if not met]
     return FindingLimiter().of(TIME_INDEX_OFFSET_NOT_FOUND.code, missing, finding)
@@ -87,8 +86,8 @@ def _mismatch(times: TimeEntries, index: int, there: int, before: int) -> Findin
         why = "another record of that batch is the first to have it"
     else:
         why = f"the batch with that offset has {there} as its largest timestamp"
-    said = f"says offset {offset} is the first to reach timestamp {timestamp}; {why}"
-    return times.finding(TIME_INDEX_TIMESTAMP_MISMATCH, index, said, there)
+    text = f"says offset {offset} is the first to reach timestamp {timestamp}; {why}"
+    return times.finding(TIME_INDEX_TIMESTAMP_MISMATCH, index, text, there)
 
 
 def mismatch_finding(batches: Batches, at: int) -> Finding:
@@ -146,5 +145,5 @@ def max_timestamp_not_covered(log: CheckedLog) -> list[Finding] | None:
         last = int(index.fields["timestamp"][-1]) if len(index.slots) else -1
     if last >= largest:
         return None
-    said = f"its last timestamp is {last if last >= 0 else 'none'}; the log has {largest}"
-    return [MAX_TIMESTAMP_NOT_COVERED.finding(index.path, said, expected=largest, found=last)]
+    text = f"its last timestamp is {last if last >= 0 else 'none'}; the log has {largest}"
+    return [MAX_TIMESTAMP_NOT_COVERED.finding(index.path, text, expected=largest, found=last)]

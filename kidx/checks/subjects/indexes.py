@@ -1,4 +1,4 @@
-"""Indexes as their rules see them: the file, its entries chunk by chunk, and entries to be held against a log."""
+"""Indexes as rules examine them: the file, its entries chunk by chunk, and entries to compare with a log."""
 
 from __future__ import annotations
 
@@ -173,11 +173,11 @@ def entries_class(index_format: IndexFormat) -> type[Entries]:
 
 
 def entry_finding(
-    rule: Rule, path: str, format_: IndexFormat, slot: int, said: str, expected: object = None, found: object = None
+    rule: Rule, path: str, format_: IndexFormat, slot: int, text: str, expected: object = None, found: object = None
 ) -> Finding:
-    """A finding about the entry of a slot; `said` follows `entry 12` in its sentence."""
+    """A finding about the entry of a slot; `text` follows `entry 12` in its sentence."""
     span = (slot * format_.size, (slot + 1) * format_.size)
-    return rule.finding(path, f"entry {slot:,}{said}", span=span, slot=slot, expected=expected, found=found)
+    return rule.finding(path, f"entry {slot:,}{text}", span=span, slot=slot, expected=expected, found=found)
 
 
 @lru_cache(maxsize=8)
@@ -204,7 +204,7 @@ def _both_halves_rise(data: memoryview) -> bool:
 
 
 class OffsetEntries:
-    """An offset index's entries in order, to be held against the batches of its log; those out of order are left out.
+    """An offset index's entries in order, to be compared with the batches of its log; those out of order are left out.
 
     `slots`, `offsets` and `positions` are int64, shape (n,); positions rise strictly.
     """
@@ -212,13 +212,13 @@ class OffsetEntries:
     def __init__(self, file: str, slots: Ints, offsets: Ints, positions: Ints) -> None:
         self.file, self.slots, self.offsets, self.positions = file, slots, offsets, positions
 
-    def finding(self, rule: Rule, index: int, said: str, expected: object, found: object) -> Finding:
+    def finding(self, rule: Rule, index: int, text: str, expected: object, found: object) -> Finding:
         """A finding about one of the entries."""
-        return entry_finding(rule, self.file, OFFSET_INDEX, int(self.slots[index]), f" {said}", expected, found)
+        return entry_finding(rule, self.file, OFFSET_INDEX, int(self.slots[index]), f" {text}", expected, found)
 
 
 class TimeEntries:
-    """A time index's entries in order, to be held against the batches of its log.
+    """A time index's entries in order, to be compared with the batches of its log.
 
     `slots`, `offsets` and `timestamps` are int64, shape (n,); timestamps rise strictly, offsets do not fall. `met` has
     a byte for each entry, 1 where its offset lies in some batch; `first_met` is the first one of this scan, or None.
@@ -239,7 +239,7 @@ class TimeEntries:
         """Mark entries that another process met."""
         np.frombuffer(self.met, np.bool_)[:] |= np.frombuffer(met, np.bool_)
 
-    def finding(self, rule: Rule, index: int, said: str, expected: object) -> Finding:
+    def finding(self, rule: Rule, index: int, text: str, expected: object) -> Finding:
         """A finding about one of the entries."""
         found = {"timestamp": int(self.timestamps[index]), "offset": int(self.offsets[index])}
-        return entry_finding(rule, self.file, TIME_INDEX, int(self.slots[index]), f" {said}", expected, found)
+        return entry_finding(rule, self.file, TIME_INDEX, int(self.slots[index]), f" {text}", expected, found)

@@ -112,18 +112,18 @@ def _fields(lines: list[str], indent: int) -> Iterator[Field]:
 
 def _field(words: list[str], children: tuple[Field, ...]) -> Field:
     name, kind, versions, *options = words
-    said = dict(option.split("=", 1) for option in options)
-    tag, _, tagged = said.get("tag", "-1:none").partition(":")
+    given = dict(option.split("=", 1) for option in options)
+    tag, _, tagged = given.get("tag", "-1:none").partition(":")
     array, kind = kind.startswith("[]"), kind.removeprefix("[]")
     return Field(
         name,
         kind,
         array,
         parse_versions(versions),
-        parse_versions(said.get("nullable", "none")),
+        parse_versions(given.get("nullable", "none")),
         int(tag),
         parse_versions(tagged),
-        _default(kind, array, said.get("default")),
+        _default(kind, array, given.get("default")),
         children,
     )
 

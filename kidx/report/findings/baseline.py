@@ -42,10 +42,10 @@ def read_baseline(path: str) -> Known:
     import json
 
     try:
-        said = json.loads(read_file(path, _LARGEST_BYTES))
-        if said["schema"] != SCHEMA:
+        known = json.loads(read_file(path, _LARGEST_BYTES))
+        if known["schema"] != SCHEMA:
             raise ValueError
-        return frozenset((str(rule), str(file), start, slot) for rule, file, start, slot in said["findings"])
+        return frozenset((str(rule), str(file), start, slot) for rule, file, start, slot in known["findings"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(f"{path}: not a baseline; kidx verify --write-baseline writes one") from None
 

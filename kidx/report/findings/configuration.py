@@ -26,10 +26,10 @@ def read_configuration(path: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        said = tomllib.loads(read_file(path, _LARGEST_BYTES).decode())
-    except ValueError as e:
+        parsed = tomllib.loads(read_file(path, _LARGEST_BYTES).decode())
+    except (ValueError, RecursionError) as e:
         raise UsageError(f"{path}: not TOML: {e}") from None
-    settings = said.get("tool", {}).get("kidx", {}) if os.path.basename(path) == _PYPROJECT else said
+    settings = parsed.get("tool", {}).get("kidx", {}) if os.path.basename(path) == _PYPROJECT else parsed
     for name, value in settings.items():
         if name not in _KEYS:
             raise UsageError(f"{path}: there is no setting {name}; there are {', '.join(_KEYS)}")

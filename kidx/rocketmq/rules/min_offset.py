@@ -40,8 +40,8 @@ def min_offset_quirk(queue: Queue) -> Iterator[Finding]:
         computed[line] = loaded.min_offset
     wrong = {line: offset for line, offset in computed.items() if first is not None and offset != first}
     if wrong:
-        said = ", ".join(f"{line} computes {offset}" for line, offset in wrong.items())
-        message = f"the first message it can serve is {first}; when it loads, {said}"
+        text = ", ".join(f"{line} computes {offset}" for line, offset in wrong.items())
+        message = f"the first message it can serve is {first}; when it loads, {text}"
         yield MIN_OFFSET_QUIRK.finding(queue.files[0].path, message, expected=first, found=computed)
 
 

@@ -127,8 +127,8 @@ def queue_offset_mismatch(window: UnitWindow) -> Iterator[Finding]:
     if not window.own.all():
         wrong |= {i: offset for i, offset in window.light.items() if offset != expected[i]}
     for i, found in wrong.items():
-        said = f"its message says queue offset {found}"
-        yield unit_finding(QUEUE_OFFSET_MISMATCH, window.units, int(window.rows[i]), said, int(expected[i]), found)
+        text = f"its message says queue offset {found}"
+        yield unit_finding(QUEUE_OFFSET_MISMATCH, window.units, int(window.rows[i]), text, int(expected[i]), found)
 
 
 @asked_of(ScannedUnits)
@@ -137,8 +137,8 @@ def past_log_end(scanned: ScannedUnits) -> Iterator[Finding]:
     units, log_end = scanned.units, scanned.log_end
     for unit in scanned.past.nonzero()[0].tolist():
         end = int(units.at[unit] + units.size[unit])
-        said = f"its message would end at {end}, and the commit log ends at {log_end}"
-        yield unit_finding(PAST_LOG_END, units, unit, said, log_end, end, WARNING if scanned.unclean else None)
+        text = f"its message would end at {end}, and the commit log ends at {log_end}"
+        yield unit_finding(PAST_LOG_END, units, unit, text, log_end, end, WARNING if scanned.unclean else None)
 
 
 @asked_of(ScannedUnits)
@@ -162,8 +162,8 @@ def size_mismatch(scanned: ScannedUnits) -> Iterator[Finding]:
         at = int(units.at[unit])
         file = scanned.log.find(at)
         size = int.from_bytes(file.read(at - file.base, 4), signed=True) if file else 0
-        said = f"the message at {at} has {size} bytes"
-        yield unit_finding(SIZE_MISMATCH, units, unit, said, size, int(units.size[unit]))
+        text = f"the message at {at} has {size} bytes"
+        yield unit_finding(SIZE_MISMATCH, units, unit, text, size, int(units.size[unit]))
 
 
 @asked_of(ScannedUnits)
@@ -174,8 +174,8 @@ def two_queues(scanned: ScannedUnits) -> Iterator[Finding]:
     same = same[~scanned.past[same] & (units.queue[same] != units.queue[same - 1])]
     for unit in same.tolist():
         if unit not in scanned.light and unit - 1 not in scanned.light:
-            said = f"{units.queue_of(unit - 1).path} has a unit of the same message"
-            yield unit_finding(UNIT_ORDER, units, unit, said, None, int(units.at[unit]))
+            text = f"{units.queue_of(unit - 1).path} has a unit of the same message"
+            yield unit_finding(UNIT_ORDER, units, unit, text, None, int(units.at[unit]))
 
 
 @asked_of(ScannedUnits)
@@ -195,8 +195,8 @@ def tag_mismatch(scanned: ScannedUnits) -> Iterator[Finding]:
                 delivery = _delivery(scanned, unit)
                 expected = expected if delivery is None else delivery
         if expected != found:
-            said = f"its message's is {expected}, the unit says {found}"
-            yield unit_finding(TAG_MISMATCH, units, unit, said, expected, found)
+            text = f"its message's is {expected}, the unit says {found}"
+            yield unit_finding(TAG_MISMATCH, units, unit, text, expected, found)
 
 
 def _delivery(scanned: ScannedUnits, unit: int) -> int | None:
