@@ -32,7 +32,7 @@ from kidx.state.remote_log import COPY_FINISHED
 from kidx.tiered.lineage import CopyFacts, Served, is_within, served
 from kidx.tiered.metadata import TOPIC, RemoteLogMetadata, read_remote_log_metadata
 from kidx.tiered.objects import RemoteCopy, copies_below, copies_in
-from kidx.tiered.partition import Chain, files_of
+from kidx.tiered.partition import Chain, files_of, remote_log
 
 
 class TieredLog:
@@ -262,9 +262,8 @@ def open_tiered(directory: str, remote: Sequence[str]) -> TieredReader:
     local = Partition(directory)
     own = copies_in(directory, list_directory(directory))
     if own:
-        place = own[0].place
-        name = PartitionName(place.topic, place.partition, "") if place else PartitionName("", 0, "")
-        return TieredReader(TieredPartition(TieredLog(name, place and place.topic_id, own, None, None)))
+        name, topic_id, *_ = remote_log(directory, own)
+        return TieredReader(TieredPartition(TieredLog(name, topic_id, own, None, None)))
     if local.name is None:
         raise UsageError(f"{directory}: its name gives no topic and partition, so its copies cannot be found")
     log_dir = LogDir(local.log_dir)
