@@ -17,6 +17,7 @@ from kidx.evidence.listing import (
     is_file,
     is_uri,
     list_directory,
+    may_be_object,
     must_exist,
 )
 from kidx.evidence.local import STREAM_LIMIT_BYTES, open_evidence, open_inside, read_file
@@ -36,6 +37,7 @@ __all__ = [
     "is_file",
     "is_uri",
     "list_directory",
+    "may_be_object",
     "must_exist",
     "open_evidence",
     "open_inside",

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError
-from kidx.evidence import must_exist, read_file
-from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
+from kidx.evidence import must_exist
+from kidx.formats.checkpoints import EpochStart
 from kidx.logdir import LogDir
 from kidx.logdir.log_dir import partition_identity
-from kidx.logdir.names import LEADER_EPOCHS, LOG, parse_file_name
+from kidx.logdir.names import LOG, parse_file_name
 from kidx.logdir.tree import Partition, Segment, walk_tree
+from kidx.surgery.state_files import epochs_in
 from kidx.tiered.lineage import since
 from kidx.tiered.objects import copies_in
 from kidx.tiered.partition import RemotePartition, remote_log
@@ -201,21 +202,14 @@ def _recoverable(
     return Recoverable(topic, number, topic_id, tuple(replicas[:MOST_REPLICAS]), directories, tuple(own_dirs))
 
 
-def leader_epochs(partition: Partition) -> list[EpochStart]:
+def leader_epochs(partition: Partition) -> Sequence[EpochStart]:
     """The lines of a replica's leader-epoch-checkpoint; none where it is missing, unreadable or malformed.
 
     Those that went with copies in a tier begin where the log did then; here they begin with the first copy.
     """
-    file = next((file for file in partition.files if file.kind == LEADER_EPOCHS), None)
-    if file is None:
-        return []
-    try:
-        epochs, problems = parse_leader_epochs(read_file(file.path))
-    except KidxError:
-        return []
-    if problems or not isinstance(partition, RemotePartition):
-        return [] if problems else epochs
-    return since(epochs, partition.copies[0].base_offset)
+    if isinstance(partition, RemotePartition):
+        return since(partition.lineage, partition.copies[0].base_offset)
+    return epochs_in(partition)
 
 
 def first_offset_known(recoverable: Recoverable) -> int | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kidx.evidence import INDEX_BYTES, Evidence, open_evidence
+from kidx.evidence import INDEX_BYTES, Evidence, exists, may_be_object, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, HEADER_BYTES, Batch, fault_at, parse_batch
 from kidx.formats.checksums import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode, extent_of
@@ -50,6 +50,10 @@ def confirmed(log: Evidence, position: int, offset: int) -> Batch | None:
     return batch if crc_holds(batch, log.read(position, batch.size)) else None
 
 
+def _is_there(index: str) -> bool:
+    return os.path.isfile(index) or (may_be_object(index) and exists(index))
+
+
 class LogIndexes:
     """The offset index and time index of a log. They are hints: an entry is used where a batch of the log confirms it.
 
@@ -62,12 +66,12 @@ class LogIndexes:
 
     @classmethod
     def next_to(cls, path: str) -> LogIndexes | None:
-        """The indexes next to a local log, None if it has no offset index."""
+        """The indexes next to a local log or a copy in a tier, None if it has no offset index."""
         stem, suffix = os.path.splitext(path)
         offset_index, time_index = stem + OFFSET_INDEX.suffix, stem + TIME_INDEX.suffix
-        if suffix != ".log" or not os.path.isfile(offset_index):
+        if suffix != ".log" or not _is_there(offset_index):
             return None
-        times = (lambda: _entries_of(TIME_INDEX, time_index)) if os.path.isfile(time_index) else None
+        times = (lambda: _entries_of(TIME_INDEX, time_index)) if _is_there(time_index) else None
         return cls(lambda: _entries_of(OFFSET_INDEX, offset_index), times)
 
     @cached_property

@@ -73,7 +73,7 @@ def write_file(
         os.close(fd)
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes | memoryview) -> None:
     """Write all bytes, in as many calls as the system needs."""
     view = memoryview(data)
     while view:

@@ -78,7 +78,7 @@ def carry_out(
             now = _current_if_unchanged(change, place)
             old = _state(now)
             entry = journal.make_entry(run, change.command, name, old, change.after, undoes)
-        with refusing(change.path), workplace(place, directory) as bench:
+        with refusing(change.path), workplace(place, directory, of_log_dir=journal.is_of_log_dir(name)) as bench:
             if now is not None and entry.backup is not None:
                 bench.keep(entry.backup, now)
             if change.after is not None:
@@ -93,11 +93,11 @@ def carry_out(
                 raise _changed(change.path)
             with bench.for_good():
                 if change.after is not None:
-                    os.rename(name + ".new", name, src_dir_fd=bench.fd, dst_dir_fd=place)
+                    os.rename(bench.named(name + ".new"), name, src_dir_fd=bench.fd, dst_dir_fd=place)
                 else:
                     os.unlink(name, dir_fd=place)
         flush_directory(place, change.path)
-    return os.path.join(journal.workplace_of(change.path), entry.backup) if entry.backup else None
+    return journal.kept_path(change.path, entry.backup) if entry.backup else None
 
 
 def create_apart(path: str, content: Evidence, *, like: str | None = None) -> None:

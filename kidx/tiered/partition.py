@@ -55,6 +55,14 @@ class RemotePartition(Partition):
             self.files.append(DataFile(last.part(_EPOCHS).path, FileName(LEADER_EPOCHS, None, "")))
 
     @property
+    def lineage(self) -> list[EpochStart]:
+        """The leader epochs that went with the last copy; none where they cannot be read."""
+        try:
+            return epochs_of(self.copies[-1])
+        except KidxError:
+            return []
+
+    @property
     def active_segment(self) -> Segment | None:
         """None: nothing is appended to a copy."""
         return None

@@ -52,7 +52,7 @@ def refused(path: Path, *words: str, before: bytes | None = OLD, error: type[Kid
 
 def journal_of(path: Path) -> list[Entry]:
     with open_evidence(str(path.parent / ".kidx/journal.jsonl")) as journal:
-        return read_journal(str(path.parent), journal)
+        return read_journal(journal, of_log_dir=False)
 
 
 def test_backup_and_journal(path: Path) -> None:
