@@ -5,7 +5,7 @@ opens object stores, `listing` knows names, `page_cache` reads without changing 
 import from here.
 """
 
-from kidx.evidence.file import Evidence, from_bytes, system_failures
+from kidx.evidence.file import Evidence, from_bytes, reading_rate, system_failures
 from kidx.evidence.limits import INDEX_BYTES, SMALL_FILE_BYTES
 from kidx.evidence.listing import (
     STDIN_NAMES,
@@ -17,7 +17,6 @@ from kidx.evidence.listing import (
     is_file,
     is_uri,
     list_directory,
-    may_be_object,
     must_exist,
 )
 from kidx.evidence.local import STREAM_LIMIT_BYTES, open_evidence, open_inside, read_file
@@ -37,10 +36,10 @@ __all__ = [
     "is_file",
     "is_uri",
     "list_directory",
-    "may_be_object",
     "must_exist",
     "open_evidence",
     "open_inside",
     "read_file",
+    "reading_rate",
     "system_failures",
 ]
