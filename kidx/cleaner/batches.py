@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import LimitExceeded, WrongFormat
-from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
 from kidx.formats.records import Damage, Record
@@ -14,11 +13,12 @@ from kidx.logdir.names import LOG, TRANSACTION
 from kidx.logdir.tree import Segment
 from kidx.lookup.aborted import AbortedTransaction, collect_aborted, read_transactions
 from kidx.lookup.partition import PartitionReader
-from kidx.segments.records import read_records
-from kidx.segments.walk import END, Ending, walk
+from kidx.segments.walk import END
 
 if TYPE_CHECKING:
+    from kidx.segments.record_blocks import RecordDecoder
     from kidx.segments.record_columns import RecordColumns
+    from kidx.segments.windows import Window
 
 
 class ReadBatch(NamedTuple):
@@ -31,16 +31,26 @@ class ReadBatch(NamedTuple):
 
 def read_batches(segment: Segment) -> Iterator[ReadBatch]:
     """Every batch of a segment, decoded. Raises WrongFormat where the log breaks off: the cleaner would fail there."""
-    file = segment.files[LOG]
-    with file.open() as evidence:
-        steps = walk(evidence)
-        for batch in steps:
-            yield _read(evidence, batch)
-        _must_end(file.path, steps.ending)
+    from kidx.segments.window_records import batches_in_order
+
+    for decoder, window in _windows(segment):
+        for batch, records, damage in batches_in_order(decoder, window):
+            if damage is not None:
+                raise _cannot_read(segment, batch, damage)
+            marker = control_type(records[0].key) if batch.control and records else None
+            yield ReadBatch(batch, records, marker)
 
 
 def read_blocks(segment: Segment) -> Iterator[RecordColumns]:
     """Every record of a segment as columns. Raises as `read_batches`."""
+    for decoder, window in _windows(segment):
+        for block in decoder.blocks(window):
+            for row, damage in block.damage:
+                raise _cannot_read(segment, window.batch(row), damage)
+            yield block
+
+
+def _windows(segment: Segment) -> Iterator[tuple[RecordDecoder, Window]]:
     from kidx.segments.record_blocks import RecordDecoder
     from kidx.segments.scan import scan
 
@@ -48,34 +58,22 @@ def read_blocks(segment: Segment) -> Iterator[RecordColumns]:
     with file.open() as evidence:
         decoder, windows = RecordDecoder(evidence), scan(evidence, check_crc=False, hold=True)
         for window in windows:
-            for block in decoder.blocks(window):
-                for row, damage in block.damage:
-                    raise _cannot_read(evidence, window.batch(row), damage)
-                yield block
-        _must_end(file.path, windows.ending)
-
-
-def _must_end(path: str, ending: Ending | None) -> None:
+            yield decoder, window
+        ending = windows.ending
     if ending is not None and ending.kind != END:
         raise WrongFormat(
-            f"{path}: its batches break off at byte {ending.position} ({ending.why}); "
+            f"{file.path}: its batches break off at byte {ending.position} ({ending.why}); "
             "the cleaner would stop there: see kidx verify"
         )
 
 
-def _read(evidence: Evidence, batch: Batch) -> ReadBatch:
-    decoded = read_records(evidence, batch)
-    if decoded.damage is not None:
-        raise _cannot_read(evidence, batch, decoded.damage)
-    marker = control_type(decoded.records[0].key) if batch.control and decoded.records else None
-    return ReadBatch(batch, decoded.records, marker)
-
-
-def _cannot_read(evidence: Evidence, batch: Batch, damage: Damage) -> LimitExceeded | WrongFormat:
+def _cannot_read(segment: Segment, batch: Batch, damage: Damage) -> LimitExceeded | WrongFormat:
     if damage.limit:
-        return LimitExceeded(f"{evidence.path}: the batch at byte {batch.position} was not decoded: {damage.why}")
+        return LimitExceeded(
+            f"{segment.files[LOG].path}: the batch at byte {batch.position} was not decoded: {damage.why}"
+        )
     return WrongFormat(
-        f"{evidence.path}: the batch at byte {batch.position} cannot be read: {damage.why}; "
+        f"{segment.files[LOG].path}: the batch at byte {batch.position} cannot be read: {damage.why}; "
         "the cleaner would stop there: see kidx verify"
     )
 
