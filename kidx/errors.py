@@ -54,5 +54,5 @@ def meant(word: str, known: Iterable[str]) -> str:
     """What a message adds about an unknown word: `; did you mean 'verify'?`, or nothing where none is similar."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), list(known), n=2, cutoff=0.7)
+    near = get_close_matches(word.lower(), list(known), n=2, cutoff=0.75)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

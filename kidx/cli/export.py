@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.export_options import asked_for, export_options, form_of, print_outcome, wanted_from
+from kidx.cli.export_options import export_options, print_outcome
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.tier_options import tier_options
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
@@ -25,7 +26,7 @@ _EXAMPLES = options.examples(
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @export_options
 @tier_options
@@ -42,6 +43,7 @@ def command(paths: tuple[str, ...], from_file: str | None, remote: tuple[str, ..
     Damage is skipped to the next whole batch, reported, and listed by --manifest. Exit status: 0 everything was
     exported, 1 something was damaged or missing, 3 something could not be read.
     """
+    from kidx.export.request import asked_for, form_of, wanted_from
     from kidx.export.run import STDOUT, export_to_directory, export_to_file, is_directory_output, write_manifest
     from kidx.export.sources import find_sources
     from kidx.report.screens.progress import ProgressBar
