@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.export_options import asked_for, export_options, form_of, print_outcome, wanted_from
+from kidx.cli.export_options import export_options
+from kidx.cli.export_request import asked_for, count_keys, form_of, print_outcome, wanted_from
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.errors import UsageError
 from kidx.evidence import is_uri
@@ -35,6 +36,9 @@ def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
     (orders.parquet) is one file; without one it is a directory, with a file for each partition. A file appears under
     its name when it is complete.
 
+    With --count and a key, nothing is exported: each file in any state that has the key is listed, with what removes it
+    when. Exit status: 0 it is nowhere, 1 it is there, 3 something could not be read.
+
     Damage is skipped to the next whole batch, reported, and listed by --manifest. Exit status: 0 everything was
     exported, 1 something was damaged or missing, 3 something could not be read.
     """
@@ -44,6 +48,8 @@ def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
     from kidx.surgery.output import refuse_file, refuse_place
 
     expanded = paths_from(paths, from_file)
+    if given["count"]:
+        return count_keys(expanded, given)
     form, asked, output = form_of(given), asked_for(given), given["output"]
     into_directory = is_directory_output(output)
     if given["file_bytes"] is not None and not into_directory:

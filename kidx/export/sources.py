@@ -18,13 +18,16 @@ from kidx.logdir.log_dir import PARTITION_METADATA
 from kidx.logdir.names import LOG, parse_file_name
 from kidx.logdir.tree import Partition, Segment
 from kidx.lookup.partition import PartitionReader
+from kidx.tiered.log import TieredLog, open_tiered
+from kidx.tiered.objects import copies_in
 
-_Identity = tuple[str | None, int | None, str]  # topic, partition, and the topic id or the directory
-STATES = ("", ".swap", ".cleaned", ".deleted")  # the order in which the files of a directory are trusted
+Identity = tuple[str | None, int | None, str]  # topic, partition, and the topic id, or else the directory
+TIERED = "tiered"
+STATES = ("", TIERED, ".swap", ".cleaned", ".deleted")  # the order in which the files of a partition are trusted
 
 
 class Copy(NamedTuple):
-    """Segments with a log, by base offset, of one directory and state."""
+    """Segments with a log, by base offset, of one directory and state; TIERED for those in remote tiers."""
 
     directory: str
     state: str
@@ -44,15 +47,16 @@ class Source(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which topics and partitions (None: all), and whether files and directories with a state count."""
+    """Which topics and partitions (None: all), whether files and directories with a state count, and remote tiers."""
 
     topics: Collection[str] | None = None
     partitions: Collection[int] | None = None
     all_states: bool = False
+    remote: Sequence[str] = ()
 
-    def allows(self, partition: Partition) -> bool:
-        """Whether a directory's topic and partition are wanted."""
-        topic, number = partition.name[:2] if partition.name else (None, None)
+    def allows(self, identity: Identity) -> bool:
+        """Whether a topic and partition are wanted."""
+        topic, number, _ = identity
         return (self.topics is None or topic in self.topics) and (self.partitions is None or number in self.partitions)
 
 
@@ -63,29 +67,51 @@ def find_sources(paths: Sequence[str], wanted: Wanted) -> tuple[list[Source], li
     so are directories that Kafka has renamed (orders-3.<hex>-delete). A path that holds no log is a CannotRead.
     """
     named = {absolute(path) for path in paths}
-    groups: dict[_Identity, list[Copy]] = {}
+    groups: dict[Identity, list[Copy]] = {}
     unread: list[CannotRead] = []
     seen: set[str] = set()
     for target in targets_of(paths):
         if isinstance(target, CannotRead):
             unread.append(target)
             continue
-        partition = Partition(target.directory)
-        if not wanted.allows(partition):
-            seen.add(absolute(target.directory))
-            continue
         try:
-            copies = _copies(partition, target, wanted.all_states, named)
-        except CannotRead as e:
-            unread.append(e)
+            identity, copies = _found_in(target, wanted, named, unread)
+        except KidxError as e:
+            unread.append(CannotRead(str(e)))
             continue
-        if copies:
+        allowed = wanted.allows(identity)
+        if copies or not allowed:
             seen.add(absolute(target.directory))
-            groups.setdefault(_identity(partition), []).extend(copies)
+        if copies and allowed:
+            groups.setdefault(identity, []).extend(copies)
     unread += _without_logs(paths, seen)
     sources = [_source(*identity, copies) for identity, copies in _joined(groups).items()]
     sources.sort(key=lambda s: (s.topic or "", -1 if s.partition is None else s.partition, s.name))
     return _named_apart(sources), unread
+
+
+def _found_in(
+    target: Target, wanted: Wanted, named: Collection[str], unread: list[CannotRead]
+) -> tuple[Identity, list[Copy]]:
+    """Which partition a directory holds, and its copies there and in remote tiers. Raises KidxError."""
+    if target.names is None and copies_in(target.directory, list_directory(target.directory or ".")):
+        log = open_tiered(target.directory, ()).log  # the directory of a remote tier
+        return (log.name.topic, log.name.partition, log.topic_id or ""), _of_tier(target.directory, log, unread)
+    partition = Partition(target.directory)
+    identity = _identity(partition)
+    if not wanted.allows(identity):
+        return identity, []
+    copies = _copies(partition, target, wanted.all_states, named)
+    if wanted.remote and target.names is None and partition.name is not None:
+        copies += _of_tier(target.directory, open_tiered(target.directory, wanted.remote).log, unread)
+    return identity, copies
+
+
+def _of_tier(directory: str, log: TieredLog, unread: list[CannotRead]) -> list[Copy]:
+    """The segments in a tier that serve offsets."""
+    segments = [segment for segment, _ in log.remote_segments]
+    unread += [CannotRead(sentence) for sentence in log.trouble]
+    return [Copy(directory, TIERED, segments)] if segments else []
 
 
 def _copies(partition: Partition, target: Target, all_states: bool, named: Collection[str]) -> list[Copy]:
@@ -113,7 +139,7 @@ def _copies(partition: Partition, target: Target, all_states: bool, named: Colle
     return [Copy(target.directory, state, by_state[state]) for state in STATES if state in by_state]
 
 
-def _identity(partition: Partition) -> _Identity:
+def _identity(partition: Partition) -> Identity:
     """Topic, partition, and topic id where the directory has one; a directory of another name stands for itself."""
     if partition.name is None:
         return None, None, absolute(partition.directory)
@@ -125,7 +151,7 @@ def _identity(partition: Partition) -> _Identity:
     return partition.name.topic, partition.name.partition, topic_id
 
 
-def _joined(groups: dict[_Identity, list[Copy]]) -> dict[_Identity, list[Copy]]:
+def _joined(groups: dict[Identity, list[Copy]]) -> dict[Identity, list[Copy]]:
     """Copies without a topic id belong to those with one, if these have the same."""
     for topic, number, topic_id in [key for key in groups if key[0] is not None and not key[2]]:
         others = [key for key in groups if key[:2] == (topic, number) and key[2]]
