@@ -36,6 +36,12 @@ export_options = all_of(
         show_default=True,
         help="jsonl and csv: keys, values and headers. base64 and hex are exact; utf8 writes other bytes as \\xNN.",
     ),
+    click.option(
+        "--schemas",
+        type=click.Path(readable=False),
+        metavar="PATH",
+        help="Decode keys and values that carry schema ids, by a copy of the registry's topic, _schemas-0.",
+    ),
     click.option("--columns", metavar="NAME,...", help="Only these columns.  [default: all]"),
     click.option("--from", "low", metavar="BOUND", help="Records from here on: an offset, or an ISO time."),
     click.option("--to", "high", metavar="BOUND", help="Records up to this one, itself included."),

@@ -25,7 +25,12 @@ def form_of(given: Mapping[str, Any]) -> Form:
 
     columns = given["columns"]
     names = tuple(name.strip() for name in columns.split(",")) if columns else None
-    return Form(given["form"], names, given["encoding"], given["file_bytes"])
+    registry = None
+    if given["schemas"] is not None:
+        from kidx.export.schema_registry import read_registry
+
+        registry = read_registry(given["schemas"])
+    return Form(given["form"], names, given["encoding"], given["file_bytes"], registry)
 
 
 def wanted_from(given: Mapping[str, Any]) -> Wanted:
