@@ -13,4 +13,8 @@ CONFIRM_BY_REBUILD = (
     "FIXED`, then `kidx diff`. An index is derived from its log. Replace the damaged file alone while the broker is "
     "stopped: deleting all of a broker's indexes makes it read every log at its next start."
 )
-FETCH_AGAIN = "let this replica fetch the partition again from a healthy one"
+REBUILD_STATE_FILE = "kidx rebuild FILE --in-place"
+FETCH_AGAIN = (
+    "let this replica fetch the partition again from a healthy one; if none is healthy: "
+    "kidx recover REPLICA... --output DIR"
+)

@@ -5,7 +5,7 @@ opens object stores, `listing` knows names, `page_cache` reads without changing 
 import from here.
 """
 
-from kidx.evidence.file import Evidence, from_bytes, system_failures
+from kidx.evidence.file import Evidence, from_bytes, reading_rate, system_failures
 from kidx.evidence.limits import INDEX_BYTES, SMALL_FILE_BYTES
 from kidx.evidence.listing import (
     STDIN_NAMES,
@@ -40,5 +40,6 @@ __all__ = [
     "open_evidence",
     "open_inside",
     "read_file",
+    "reading_rate",
     "system_failures",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -52,6 +53,32 @@ def system_failures() -> Iterator[list[str]]:
         yield found
     finally:
         _failures.reset(token)
+
+
+class _Pace:
+    """Keeps reads below a number of bytes per second, by sleeping after each."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._rate, self._due = bytes_per_second, time.monotonic()
+
+    def spend(self, size: int) -> None:
+        """Wait until `size` more bytes fit the rate; unused time is not saved up."""
+        now = time.monotonic()
+        self._due = max(self._due, now) + size / self._rate
+        time.sleep(self._due - now)
+
+
+_pace: ContextVar[_Pace | None] = ContextVar("pace of reading", default=None)
+
+
+@contextmanager
+def reading_rate(bytes_per_second: float | None) -> Iterator[None]:
+    """Local files are read no faster than this meanwhile, by this process and, each for itself, those it forks."""
+    token = _pace.set(_Pace(bytes_per_second) if bytes_per_second else None)
+    try:
+        yield
+    finally:
+        _pace.reset(token)
 
 
 class Evidence:
@@ -110,6 +137,8 @@ class Evidence:
                 data += more
         except OSError as e:
             raise cannot_read(self.path, e) from None
+        if pace := _pace.get():
+            pace.spend(length)
         return data
 
     def read_range(self, position: int, length: int) -> bytes:
@@ -135,6 +164,8 @@ class Evidence:
                 done += came
         except OSError as e:
             raise cannot_read(self.path, e) from None
+        if pace := _pace.get():
+            pace.spend(done)
         return done
 
     def read_all(self, limit_bytes: int | None = None) -> bytes:

@@ -13,6 +13,7 @@ from kidx.findings import Finding, Rule
 from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
 from kidx.surgery.index_interval import Interval
+from kidx.surgery.state_files import is_state_file
 
 _NOTHING_TO_REPAIR = "nothing to repair: a broker trims the index when the segment rolls or the log closes"
 
@@ -58,6 +59,8 @@ def _suggestion(
         interval = f" --index-interval-bytes {interval_of(directory).bytes}" if interval_of else ""
         command = _command("kidx rebuild", log, f"--in-place{interval}")
         reread, reread_all = _size(log), _partition_log_bytes(directory)
+    elif "kidx rebuild FILE" in rule.repair and is_state_file(file):
+        command = _command("kidx rebuild", file, "--in-place")
     elif rule.repair.startswith("kidx trim"):
         if _broker_trims(file):
             return Suggestion(rule.code, found[0].severity, file, len(found), None, _NOTHING_TO_REPAIR, None, None)

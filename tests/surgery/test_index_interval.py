@@ -10,7 +10,7 @@ import pytest
 from kidx.exit_status import UNREADABLE
 from kidx.logdir.tree import Partition
 from kidx.state.metadata import cluster_of
-from kidx.surgery.index_interval import Interval, _roundest, interval_of
+from kidx.surgery.index_interval import Interval, IntervalFinder, _roundest, interval_of
 from tests.damage import set_entry
 from tests.support import KAFKA_SETS, kidx_here, unpacked
 
@@ -137,3 +137,24 @@ def test_in_place_leaves_an_index_that_cannot_be_read(alone: Path) -> None:
 )
 def test_the_likeliest_of_many_is_kafkas_default_or_the_largest_round_one(least: int, most: int, likely: int) -> None:
     assert _roundest(least, most) == likely
+
+
+def test_the_source_of_an_interval_is_reported_once_for_each_directory(alone: Path) -> None:
+    said: list[str] = []
+    finder = IntervalFinder(cluster_of, report=said.append)
+    for directory in (alone, CLEAN / "plain-0", alone):
+        assert finder(str(directory)).bytes == 1024
+    assert said == [
+        "plain-0: index.interval.bytes 1024, guessed by the spacing of the entries that are intact; "
+        "give --index-interval-bytes if you know better",
+        "plain-0: index.interval.bytes 1024, by the topic's configuration in __cluster_metadata",
+    ]
+    asked = IntervalFinder(cluster_of, 77, said.append)
+    assert asked(str(alone)) == Interval(77, "--index-interval-bytes", False) and len(said) == 2
+
+
+def test_segments_that_are_no_log_or_cannot_be_read_leave_the_others_to_show_it(alone: Path) -> None:
+    (alone / f"{SECOND}.index").unlink()
+    (alone / f"{SECOND}.index").mkdir()
+    interval = found(alone)
+    assert interval.bytes == 1024 and len(interval.unread) == 1

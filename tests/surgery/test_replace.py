@@ -464,3 +464,13 @@ def test_a_journal_grows_no_longer_than_is_read_of_it(path: Path, monkeypatch: p
         bench.note(b"x" * 98 + b"\n")
         with pytest.raises(Refused, match=r"journal\.jsonl is full \(99 bytes\)"):
             bench.note(b"\n")
+
+
+def test_a_new_file_has_the_mode_that_any_program_would_give_it(path: Path) -> None:
+    new = path.with_suffix(".timeindex")
+    before = os.umask(0o022)
+    try:
+        carry_out(a_change(new, None, NEW), new_run())
+    finally:
+        os.umask(before)
+    assert new.stat().st_mode & 0o777 == 0o644

@@ -50,7 +50,8 @@ class Options(NamedTuple):
     `base_offset` is for files whose name does not give it. `live`: a broker may be writing, so growth is not a finding.
     `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all. `kind`
     (kidx.logdir.names) is the kind of files whose name does not give it. `remote` are the remote tiers that log dirs
-    are held against. `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
+    are held against. `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression). `bytes_per_second`
+    bounds how fast all processes together read local files; None: as fast as they can.
     """
 
     base_offset: int | None = None
@@ -62,6 +63,7 @@ class Options(NamedTuple):
     kind: str | None = None
     max_inflate_bytes: int = MAX_INFLATE_BYTES
     remote: tuple[str, ...] = ()
+    bytes_per_second: int | None = None
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be reported."""

@@ -23,7 +23,7 @@ TORN_BATCH = Rule(
         "segment of a running broker it is an append under way (--live knows that). What is missing was acknowledged "
         "only if other replicas have it."
     ),
-    repair="let the broker recover the segment, or fetch it from a replica",
+    repair=f"let the broker recover the segment, or {FETCH_AGAIN}",
 )
 
 BROKEN_BATCH = Rule(
@@ -58,7 +58,7 @@ TRAILING_GARBAGE = Rule(
         "Something else was written to the file, or a file system gave it another file's blocks after a crash. "
         "Batches before it are sound."
     ),
-    repair="let the broker recover the segment, or fetch it from a replica",
+    repair=f"let the broker recover the segment, or {FETCH_AGAIN}",
 )
 
 LOG_ZERO_TAIL = Rule(

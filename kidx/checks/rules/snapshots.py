@@ -15,6 +15,7 @@ from kidx.checks.rule import check
 from kidx.checks.subjects.logs import Named
 from kidx.checks.subjects.partitions import SnapshotClaims, SnapshotFile
 from kidx.checks.subjects.producers import GAP, NEW_EPOCH, OLD_EPOCH, REPEAT, Known, Producer, Written, why_not
+from kidx.checks.texts import REBUILD_STATE_FILE
 from kidx.findings import ERROR, WARNING, Finding, Rule
 from kidx.formats.batches import sequence_after
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, VERSION, ProducerState
@@ -32,6 +33,7 @@ SNAPSHOT_DAMAGED = Rule(
         "The file is a version, a CRC and the producers' states. A damaged one costs time at the next start, no "
         "data: producer states come back from the log, as far as it reaches."
     ),
+    repair=REBUILD_STATE_FILE,
 )
 
 SNAPSHOT_CONTRADICTS_LOG = Rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.partitions import TextFile
+from kidx.checks.texts import REBUILD_STATE_FILE
 from kidx.errors import WrongFormat
 from kidx.findings import ERROR, Finding, Rule
 from kidx.formats.checkpoints import (
@@ -33,6 +34,7 @@ TEXT_FILE_MALFORMED = Rule(
         "is stopped: the recovery point is then 0 (every log is recovered), and the log start is that of the first "
         "segment."
     ),
+    repair=f"of checkpoints: {REBUILD_STATE_FILE}",
 )
 
 
