@@ -13,7 +13,7 @@ from kidx.export.schema_registry import AVRO, Decoder, SchemaRegistry
 from kidx.export.sources import Source
 from kidx.export.text_rows import TextColumns, string_array
 from kidx.export.typed_columns import Typed, json_text, typed
-from kidx.tables.arrow_records import arrow, record_batch, record_schema
+from kidx.segments.arrow_records import arrow, record_batch, record_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

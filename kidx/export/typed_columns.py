@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kidx.tables.arrow_records import arrow
+from kidx.segments.arrow_records import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -192,10 +192,10 @@ class TieredReader(PartitionReader):
         local = [segment for segment in self.segments if not segment.tag]
         return self.largest_time_of(local or self.segments)
 
-    def records(self, start: int | None = None) -> Iterator[Record]:
-        """Every record of the partition from an offset on (default: the log start), control records among them."""
+    def each_record(self, start: int | None = None) -> Iterator[Record]:
+        """Every record from an offset on, one after another."""
         following = self.start_offset if start is None else start
-        for record in super().records(start):
+        for record in super().each_record(start):
             if record.offset >= following:  # copies may overlap
                 following = record.offset + 1
                 yield record
