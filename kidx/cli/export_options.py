@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import all_of
-from kidx.cli.tier_options import tier_options
 from kidx.cli.values import ANY_NUMBER, JOBS, Bytes, Number
 
 _SMALLEST_FILE_BYTES = 1 << 20
@@ -74,5 +73,4 @@ export_options = all_of(
     click.option("--count", is_flag=True, help="With a key: which files still have it, and when it goes."),
     click.option("--resume", is_flag=True, help="Continue an export into the same directory that was interrupted."),
     click.option("-j", "--jobs", type=JOBS, help="Partitions at a time.  [default: 2, at most one for each CPU]"),
-    tier_options,
 )

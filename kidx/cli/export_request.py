@@ -38,7 +38,7 @@ def wanted_from(given: Mapping[str, Any]) -> Wanted:
     from kidx.export.sources import Wanted
 
     topics, partitions = set(given["topics"]) or None, set(given["partitions"]) or None
-    return Wanted(topics, partitions, given["deleted"] or given["count"], given["remote"])
+    return Wanted(topics, partitions, given["deleted"] or given["count"])
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:
@@ -98,7 +98,7 @@ def print_outcome(done: Sequence[Coverage], unread: Sequence[str]) -> int:
     return exit_status.UNREADABLE if unread else status
 
 
-def count_keys(paths: Sequence[str], given: Mapping[str, Any]) -> int:
+def count_keys(paths: Sequence[str], remote: Sequence[str], given: Mapping[str, Any]) -> int:
     """Print the files that still have a key; the exit status."""
     from kidx.export.key_search import key_table
     from kidx.export.sources import find_sources
@@ -110,5 +110,5 @@ def count_keys(paths: Sequence[str], given: Mapping[str, Any]) -> int:
     form = given["form"]
     if form not in ("jsonl", "csv"):
         raise UsageError(f"--count prints jsonl or csv, not {form}")
-    sources, unread = find_sources(paths, wanted_from(given))
+    sources, unread = find_sources(paths, wanted_from(given), remote)
     return print_table(key_table(sources, unread, asked), form)

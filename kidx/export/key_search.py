@@ -39,11 +39,12 @@ _COLUMNS = [
     Column("last_timestamp", TIMESTAMP, "ms"),
     Column("goes", TEXT),
 ]
+_TIERED = "tiered"
 _STATES = {
     ".deleted": "when the broker deletes the file: file.delete.delay.ms after it was renamed, or at its next start",
     ".cleaned": "at the broker's next start: an interrupted cleaning",
     ".swap": "it becomes a live segment at the broker's next start",
-    "tiered": "when the remote segment is deleted by retention",
+    _TIERED: "when the remote segment is deleted by retention",
 }
 
 
@@ -81,7 +82,8 @@ def _rows(sources: Iterable[Source], asked: Asked, notes: Notes) -> Iterator[tup
                 notes.status = max(notes.status, FINDINGS)
                 numbers = each.records, each.tombstones, each.first_offset, each.last_offset, each.last_timestamp
                 path = each.segment.files[LOG].path
-                yield source.topic, source.partition, path, copy.state or None, *numbers, fate.of(each)
+                state = copy.state or (_TIERED if each.segment.tag else None)
+                yield source.topic, source.partition, path, state, *numbers, fate.of(each, state)
 
 
 def _search(segment: Segment, asked: Asked, notes: Notes) -> Found | None:
@@ -148,10 +150,10 @@ class _Fate:
             return None
         return offsets.get((self._source.topic or "", self._source.partition or 0))
 
-    def of(self, found: Found) -> str:
+    def of(self, found: Found, state: str | None) -> str:
         """When the records found in a file go."""
-        if self._copy.state:
-            return _STATES.get(self._copy.state, "unknown")
+        if state is not None:
+            return _STATES[state]
         active = found.segment is self._copy.segments[-1]
         compaction, retention = (by(found, active=active) for by in (self._by_compaction, self._by_retention))
         if self._policy is None:

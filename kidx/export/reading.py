@@ -82,7 +82,7 @@ class PartitionRecords:
     def __iter__(self) -> Iterator[Block]:
         low, high = self.asked.offsets
         if self.asked.committed and self.source.copies:
-            self._transactions = transactions_of(self.source.copies, low)
+            self._transactions = transactions_of(self.source.copies[0], low)
             self.coverage.unread += self._transactions.unread
         for block in self._read(self.source.copies, low, high, None):
             wanted = self._wanted(block.columns)

@@ -15,23 +15,34 @@ from kidx.errors import CannotRead, KidxError
 from kidx.evidence import absolute, exists, list_directory, read_file
 from kidx.formats.checkpoints import parse_partition_metadata
 from kidx.logdir.log_dir import PARTITION_METADATA
-from kidx.logdir.names import LOG, parse_file_name
+from kidx.logdir.names import LOG, PartitionName, parse_file_name
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.partition import PartitionReader
-from kidx.tiered.log import TieredLog, open_tiered
+from kidx.lookup.segment import SegmentReader
+from kidx.tiered.log import Tiers
 from kidx.tiered.objects import copies_in
+from kidx.tiered.partition import remote_log
 
-Identity = tuple[str | None, int | None, str]  # topic, partition, and the topic id, or else the directory
-TIERED = "tiered"
-STATES = ("", TIERED, ".swap", ".cleaned", ".deleted")  # the order in which the files of a partition are trusted
+_Identity = tuple[str | None, int | None, str]  # topic, partition, and the topic id or the directory
+STATES = ("", ".swap", ".cleaned", ".deleted")  # the order in which the files of a directory are trusted
 
 
 class Copy(NamedTuple):
-    """Segments with a log, by base offset, of one directory and state; TIERED for those in remote tiers."""
+    """Segments with a log, by base offset, of one directory and state.
+
+    `log` are the segments of the whole log if some of them are in a remote tier, None if the directory has them all.
+    """
 
     directory: str
     state: str
     segments: Sequence[Segment]
+    log: Sequence[Segment] | None = None
+
+    @property
+    def whole_log(self) -> Sequence[Segment]:
+        """The segments of the log that `segments` are of."""
+        if self.log is not None:
+            return self.log
+        return self.segments if self.state else Partition(self.directory).segments
 
 
 class Source(NamedTuple):
@@ -47,71 +58,65 @@ class Source(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which topics and partitions (None: all), whether files and directories with a state count, and remote tiers."""
+    """Which topics and partitions (None: all), and whether files and directories with a state count."""
 
     topics: Collection[str] | None = None
     partitions: Collection[int] | None = None
     all_states: bool = False
-    remote: Sequence[str] = ()
 
-    def allows(self, identity: Identity) -> bool:
-        """Whether a topic and partition are wanted."""
-        topic, number, _ = identity
+    def allows(self, partition: Partition) -> bool:
+        """Whether a directory's topic and partition are wanted."""
+        return self.allows_name(partition.name)
+
+    def allows_name(self, name: PartitionName | None) -> bool:
+        """The same of a partition's name."""
+        topic, number = name[:2] if name else (None, None)
         return (self.topics is None or topic in self.topics) and (self.partitions is None or number in self.partitions)
 
 
-def find_sources(paths: Sequence[str], wanted: Wanted) -> tuple[list[Source], list[CannotRead]]:
-    """The partitions that paths name, by name; and what cannot be listed.
+def find_sources(
+    paths: Sequence[str], wanted: Wanted, remote: Sequence[str] = ()
+) -> tuple[list[Source], list[CannotRead]]:
+    """The partitions that paths name, by name; and what cannot be listed. `remote` are tiers with older segments.
 
     A path names a log, a directory of logs, or a tree. Files with a state are read if they are named, or `all_states`;
     so are directories that Kafka has renamed (orders-3.<hex>-delete). A path that holds no log is a CannotRead.
     """
     named = {absolute(path) for path in paths}
-    groups: dict[Identity, list[Copy]] = {}
+    groups: dict[_Identity, list[Copy]] = {}
     unread: list[CannotRead] = []
     seen: set[str] = set()
+    tiers = Tiers(remote) if remote else None
     for target in targets_of(paths):
         if isinstance(target, CannotRead):
             unread.append(target)
             continue
+        partition = Partition(target.directory)
+        if target.names is None and (objects := copies_in(target.directory, list_directory(target.directory or "."))):
+            log = remote_log(target.directory, objects)
+            seen.add(absolute(target.directory))
+            if wanted.allows_name(log.name):
+                unread += map(CannotRead, log.unread)
+                key = log.name.topic, log.name.partition, log.topic_id or ""
+                groups.setdefault(key, []).extend(_remote_copy(part) for part in log.partitions)
+            continue
+        if not wanted.allows(partition):
+            seen.add(absolute(target.directory))
+            continue
         try:
-            identity, copies = _found_in(target, wanted, named, unread)
+            copies = _copies(partition, target, wanted.all_states, named)
+            if tiers is not None and target.names is None:
+                copies = [_with_tier(copy, tiers) for copy in copies]
         except KidxError as e:
             unread.append(CannotRead(str(e)))
             continue
-        allowed = wanted.allows(identity)
-        if copies or not allowed:
+        if copies:
             seen.add(absolute(target.directory))
-        if copies and allowed:
-            groups.setdefault(identity, []).extend(copies)
+            groups.setdefault(_identity(partition), []).extend(copies)
     unread += _without_logs(paths, seen)
     sources = [_source(*identity, copies) for identity, copies in _joined(groups).items()]
     sources.sort(key=lambda s: (s.topic or "", -1 if s.partition is None else s.partition, s.name))
     return _named_apart(sources), unread
-
-
-def _found_in(
-    target: Target, wanted: Wanted, named: Collection[str], unread: list[CannotRead]
-) -> tuple[Identity, list[Copy]]:
-    """Which partition a directory holds, and its copies there and in remote tiers. Raises KidxError."""
-    if target.names is None and copies_in(target.directory, list_directory(target.directory or ".")):
-        log = open_tiered(target.directory, ()).log  # the directory of a remote tier
-        return (log.name.topic, log.name.partition, log.topic_id or ""), _of_tier(target.directory, log, unread)
-    partition = Partition(target.directory)
-    identity = _identity(partition)
-    if not wanted.allows(identity):
-        return identity, []
-    copies = _copies(partition, target, wanted.all_states, named)
-    if wanted.remote and target.names is None and partition.name is not None:
-        copies += _of_tier(target.directory, open_tiered(target.directory, wanted.remote).log, unread)
-    return identity, copies
-
-
-def _of_tier(directory: str, log: TieredLog, unread: list[CannotRead]) -> list[Copy]:
-    """The segments in a tier that serve offsets."""
-    segments = [segment for segment, _ in log.remote_segments]
-    unread += [CannotRead(sentence) for sentence in log.trouble]
-    return [Copy(directory, TIERED, segments)] if segments else []
 
 
 def _copies(partition: Partition, target: Target, all_states: bool, named: Collection[str]) -> list[Copy]:
@@ -139,7 +144,20 @@ def _copies(partition: Partition, target: Target, all_states: bool, named: Colle
     return [Copy(target.directory, state, by_state[state]) for state in STATES if state in by_state]
 
 
-def _identity(partition: Partition) -> Identity:
+def _remote_copy(partition: Partition) -> Copy:
+    """Segments of a tier."""
+    return Copy(partition.directory, "", partition.segments, partition.segments)
+
+
+def _with_tier(copy: Copy, tiers: Tiers) -> Copy:
+    """A live log with its older segments from the tiers. Raises KidxError."""
+    if copy.state:
+        return copy
+    segments = tiers.reader(Partition(copy.directory)).segments
+    return copy._replace(segments=segments, log=segments)
+
+
+def _identity(partition: Partition) -> _Identity:
     """Topic, partition, and topic id where the directory has one; a directory of another name stands for itself."""
     if partition.name is None:
         return None, None, absolute(partition.directory)
@@ -151,7 +169,7 @@ def _identity(partition: Partition) -> Identity:
     return partition.name.topic, partition.name.partition, topic_id
 
 
-def _joined(groups: dict[Identity, list[Copy]]) -> dict[Identity, list[Copy]]:
+def _joined(groups: dict[_Identity, list[Copy]]) -> dict[_Identity, list[Copy]]:
     """Copies without a topic id belong to those with one, if these have the same."""
     for topic, number, topic_id in [key for key in groups if key[0] is not None and not key[2]]:
         others = [key for key in groups if key[:2] == (topic, number) and key[2]]
@@ -171,8 +189,9 @@ def _source(topic: str | None, partition: int | None, last: str, copies: list[Co
 
 def _end_offset(copy: Copy) -> int:
     try:
-        return PartitionReader(Partition(copy.directory)).end_offset
-    except KidxError:
+        with SegmentReader(copy.whole_log[-1]) as reader:
+            return reader.end_offset()
+    except (KidxError, IndexError):
         return -1
 
 

@@ -9,17 +9,17 @@ adds what it lists. The high watermark is not used: its checkpoint may be older 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kidx.errors import KidxError
-from kidx.export.sources import TIERED, Copy
+from kidx.export.sources import Copy
 from kidx.formats.checksums import crc_holds
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.logdir.names import LOG, TRANSACTION
-from kidx.logdir.tree import Partition, Segment
+from kidx.logdir.tree import Segment
 from kidx.lookup.aborted import read_transactions
 from kidx.segments.records import read_records
 from kidx.segments.resume import resume
@@ -96,15 +96,9 @@ class Transactions:
         return self._ranges[producer]
 
 
-def transactions_of(copies: Sequence[Copy], low: int | None) -> Transactions:
-    """The transactions that matter to records from the offset `low` on, by the whole directory of the first copy.
-
-    Segments in remote tiers that come before it count, too.
-    """
-    first = copies[0]
-    segments = list(first.segments if first.state else Partition(first.directory).segments)
-    tiered = [segment for copy in copies[1:] if copy.state == TIERED for segment in copy.segments]
-    segments = [s for s in tiered if not segments or s.base_offset < segments[0].base_offset] + segments
+def transactions_of(copy: Copy, low: int | None) -> Transactions:
+    """The transactions that matter to records from the offset `low` on, by the whole directory of a copy."""
+    segments = copy.whole_log
     found = Transactions()
     begun: dict[int, int] = {}  # first offset since the producer's last marker
     for number, segment in enumerate(segments):

@@ -11,10 +11,8 @@ from kidx.export.coverage import Coverage
 from kidx.export.reading import Asked, PartitionRecords
 from kidx.export.sources import Wanted, find_sources
 from kidx.library import open_partition
-from kidx.tiered.log import open_tiered
 from tests.damage import flip_byte, set_header
 from tests.support import KAFKA_SETS, answers
-from tests.tiered import recorded
 
 CLEAN = KAFKA_SETS[0] / "clean"
 ALL = Asked(control=True)
@@ -190,26 +188,3 @@ def test_topics_created_again_are_two_partitions(tmp_path: Path) -> None:
         (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
     sources, _ = find_sources([str(tmp_path)], Wanted())
     assert [source.name for source in sources] == ["plain-0", "plain-0.2"]
-
-
-def test_segments_in_a_tier_come_before_the_local_ones() -> None:
-    root = recorded.unpacked(recorded.LOCAL)
-    tier, more = str(root / "remote"), 0
-    for directory in sorted(path for path in (root / "local").iterdir() if path.is_dir()):
-        if directory.name.startswith("__"):
-            continue
-        wanted = [record.offset for record in open_tiered(str(directory), [tier]).records()]
-        offsets, coverage = read(directory, asked=ALL, wanted=Wanted(remote=[tier]))
-        assert offsets == sorted(set(offsets))
-        assert set(wanted) <= set(offsets), directory
-        assert coverage.status == 0, coverage
-        more += len(offsets) - len(read(directory, asked=ALL)[0])
-    assert more > 0
-
-
-def test_the_directory_of_a_tier_is_read_by_itself() -> None:
-    root = recorded.unpacked(recorded.LOCAL)
-    sources, unread = find_sources([str(root / "remote")], Wanted())
-    assert not unread
-    assert {copy.state for source in sources for copy in source.copies} == {"tiered"}
-    assert sum(len(block.columns) for source in sources for block in PartitionRecords(source, ALL))
