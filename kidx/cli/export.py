@@ -21,7 +21,7 @@ _EXAMPLES = options.examples(
     "kidx export --since 2026-01-31T12:00Z --format csv --output rest.csv data",
     "kidx export --deleted --manifest missing.json --output all.jsonl /mnt/data",
     "kidx export --format parquet --output orders --resume /kafka/data/orders-*",
-    "kidx export --remote s3://tier --key-file main=private.pem /var/lib/kafka/data/orders-3",
+    "kidx export --remote s3://tier --key-file main=private.pem data/orders-3",
 )
 
 
