@@ -1,25 +1,17 @@
-"""Options of `kidx export`, and how its outcome is printed."""
+"""Options of `kidx export`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
-from kidx import exit_status
 from kidx.cli.options import all_of
 from kidx.cli.values import ANY_NUMBER, JOBS, PATH, Bytes, Number
-from kidx.report.printing import complain
 
-if TYPE_CHECKING:
-    from kidx.export.coverage import Coverage
-
-_SHOWN_PROBLEMS = 20
 _SMALLEST_FILE_BYTES = 1 << 20
 
 export_options = all_of(
     click.option(
+        "-f",
         "--format",
         "form",
         type=click.Choice(["parquet", "arrow", "jsonl", "csv"]),
@@ -28,6 +20,7 @@ export_options = all_of(
         help="The format of the output.",
     ),
     click.option(
+        "-o",
         "--output",
         type=PATH,
         default="-",
@@ -41,6 +34,12 @@ export_options = all_of(
         default="utf8",
         show_default=True,
         help="jsonl and csv: keys, values and headers. base64 and hex are exact; utf8 writes other bytes as \\xNN.",
+    ),
+    click.option(
+        "--schemas",
+        type=PATH,
+        metavar="PATH",
+        help="Decode keys and values that carry schema ids, by a copy of the registry's topic, _schemas-0.",
     ),
     click.option("--columns", metavar="NAME,...", help="Only these columns.  [default: all]"),
     click.option("--from", "low", metavar="BOUND", help="Records from here on: an offset, or an ISO time."),
@@ -71,17 +70,7 @@ export_options = all_of(
     click.option(
         "--file-size", "file_bytes", type=Bytes(_SMALLEST_FILE_BYTES), help="Begin another file before one is larger."
     ),
+    click.option("--count", is_flag=True, help="With a key: which files still have it, and when it goes."),
     click.option("--resume", is_flag=True, help="Continue an export into the same directory that was interrupted."),
-    click.option("--jobs", type=JOBS, help="Partitions exported at a time.  [default: 2, at most one for each CPU]"),
+    click.option("-j", "--jobs", type=JOBS, help="Partitions at a time.  [default: 2, at most one for each CPU]"),
 )
-
-
-def print_outcome(done: Sequence[Coverage], unread: Sequence[str]) -> int:
-    """Say on stderr what was not exported; the exit status."""
-    sentences = [*unread, *(sentence for coverage in done for sentence in coverage.sentences())]
-    for sentence in sentences[:_SHOWN_PROBLEMS]:
-        complain(sentence)
-    if len(sentences) > _SHOWN_PROBLEMS:
-        complain(f"{len(sentences) - _SHOWN_PROBLEMS} more such messages; --manifest FILE has all of them")
-    status = max((coverage.status for coverage in done), default=exit_status.CLEAN)
-    return exit_status.UNREADABLE if unread else status
