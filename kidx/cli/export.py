@@ -9,6 +9,7 @@ import click
 from kidx.cli import options
 from kidx.cli.export_options import asked_for, export_options, form_of, print_outcome, wanted_from
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import tier_options
 from kidx.errors import UsageError
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
@@ -19,6 +20,7 @@ _EXAMPLES = options.examples(
     "kidx export --since 2026-01-31T12:00Z --format csv --output rest.csv data",
     "kidx export --deleted --manifest missing.json --output all.jsonl /mnt/data",
     "kidx export --format parquet --output orders --resume /kafka/data/orders-*",
+    "kidx export --remote s3://tier --key-file main=private.pem /var/lib/kafka/data/orders-3",
 )
 
 
@@ -26,11 +28,13 @@ _EXAMPLES = options.examples(
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
 @from_file_option
 @export_options
+@tier_options
 @options.max_inflate_option
-def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
+def command(paths: tuple[str, ...], from_file: str | None, remote: tuple[str, ...], **given: Any) -> int:
     """Write the records of partitions to Parquet, Arrow, JSON lines or CSV, in the order of offsets, each offset once.
 
-    PATH is a log, a partition's directory, a log dir, a tree, a pattern or a URI. Replicas of a partition count once:
+    PATH is a log, a partition's directory, a log dir, a remote tier, a tree, a pattern or a URI; --remote adds the
+    segments that moved to a tier. Replicas of a partition count once:
     the longest is read, and the others only where it has damage or lacks a segment. An --output with a suffix
     (orders.parquet) is one file; without one it is a directory, with a file for each partition. A file appears under
     its name when it is complete.
@@ -56,10 +60,10 @@ def command(paths: tuple[str, ...], from_file: str | None, **given: Any) -> int:
         refuse_file(output)
     if given["manifest"] is not None:
         refuse_file(given["manifest"])
-    sources, unread = find_sources(expanded, wanted_from(given))
+    sources, unread = find_sources(expanded, wanted_from(given), remote)
     with ProgressBar("exported") as progress:
         if into_directory:
-            jobs = 1 if any(map(is_uri, expanded)) else given["jobs"] or usual_jobs()
+            jobs = 1 if any(map(is_uri, [*expanded, *remote])) else given["jobs"] or usual_jobs()
             done = export_to_directory(
                 sources, asked, form, output, jobs=jobs, resume=given["resume"], progress=progress
             )

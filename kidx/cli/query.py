@@ -44,10 +44,10 @@ def command(
     could not be read.
     """
     from kidx.report.formats.render import render
+    from kidx.segments.arrow_records import arrow
     from kidx.sql.engines import open_query
     from kidx.sql.outcome import Outcome
     from kidx.surgery.output import refuse_file
-    from kidx.tables.arrow_records import arrow
 
     expanded, outcome = paths_from(paths, from_file), Outcome()
     if output is not None:

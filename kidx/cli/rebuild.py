@@ -37,8 +37,8 @@ from kidx.report.printing import complain
 @click.option(
     "--index-interval-bytes",
     type=Bytes(most=2**31 - 1),
-    help="The topic's index.interval.bytes.  [default: by the topic's configuration in __cluster_metadata, else by the "
-    "spacing of the entries that are intact, else 4096]",
+    help="The topic's index.interval.bytes.  [default: from the topic's configuration in __cluster_metadata, else from "
+    "the spacing of the intact entries, else 4096]",
 )
 @click.option(
     "--max-index-size",

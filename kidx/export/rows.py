@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kidx.export.reading import Block
 from kidx.export.sources import Source
 from kidx.export.text_rows import TextColumns, string_array
-from kidx.tables.arrow_records import arrow, record_batch, record_schema
+from kidx.segments.arrow_records import arrow, record_batch, record_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

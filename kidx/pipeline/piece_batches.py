@@ -20,10 +20,10 @@ from kidx.pipeline.pieces import Piece
 from kidx.pipeline.results import finding_row, to_arrow_text
 from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
 from kidx.pipeline.segment_facts import segment_facts
+from kidx.segments.arrow_records import record_array
 from kidx.segments.column_reader import DamagedRange, LogIndexes, Wanted, read_columns
 from kidx.segments.scan import scan
 from kidx.segments.walk import PREALLOCATED
-from kidx.tables.arrow_records import record_array
 from kidx.tables.index_entries import IndexEntries
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from kidx.formats.fields import Field
 from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
 from kidx.logdir.names import INDEX_OF_KIND, LOG
 from kidx.pipeline.results import FINDINGS, SEGMENT
-from kidx.tables.arrow_records import record_schema
+from kidx.segments.arrow_records import record_schema
 
 BATCHES, RECORDS, DECODED_RECORDS = "batches", "records", "decoded_records"
 FINDINGS_KIND, SEGMENTS = "findings", "segments"

@@ -44,9 +44,9 @@ def interval_of(partition: Partition, cluster: Cluster) -> Interval:
     unread: list[str] = []
     bounds = _bounds(partition, unread)
     if bounds is None:
-        default = "Kafka's default; nothing here shows the topic's"
+        default = "Kafka's default, because nothing here shows the topic's"
         return Interval(DEFAULT_INDEX_INTERVAL_BYTES, default, True, tuple(unread))
-    return Interval(_roundest(*bounds), "the spacing of the entries that are intact", True, tuple(unread))
+    return Interval(_roundest(*bounds), "the spacing of the intact entries", True, tuple(unread))
 
 
 class IntervalFinder:
@@ -78,7 +78,7 @@ class IntervalFinder:
         found = interval_of(partition, self._cluster_of([partition.log_dir]))
         if self._report:
             advice = "; give --index-interval-bytes if you know better" if found.guessed else ""
-            source = f"guessed by {found.source}" if found.guessed else f"by {found.source}"
+            source = f"guessed from {found.source}" if found.guessed else f"from {found.source}"
             name = os.path.basename(absolute(directory))
             self._report(f"{name}: index.interval.bytes {found.bytes}, {source}{advice}")
         return found
