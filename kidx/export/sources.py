@@ -15,20 +15,34 @@ from kidx.errors import CannotRead, KidxError
 from kidx.evidence import absolute, exists, list_directory, read_file
 from kidx.formats.checkpoints import parse_partition_metadata
 from kidx.logdir.log_dir import PARTITION_METADATA
-from kidx.logdir.names import LOG, parse_file_name
+from kidx.logdir.names import LOG, PartitionName, parse_file_name
 from kidx.logdir.tree import Partition, Segment
-from kidx.lookup.partition import PartitionReader
+from kidx.lookup.segment import SegmentReader
+from kidx.tiered.log import Tiers
+from kidx.tiered.objects import copies_in
+from kidx.tiered.partition import remote_log
 
 _Identity = tuple[str | None, int | None, str]  # topic, partition, and the topic id or the directory
 STATES = ("", ".swap", ".cleaned", ".deleted")  # the order in which the files of a directory are trusted
 
 
 class Copy(NamedTuple):
-    """Segments with a log, by base offset, of one directory and state."""
+    """Segments with a log, by base offset, of one directory and state.
+
+    `log` are the segments of the whole log if some of them are in a remote tier, None if the directory has them all.
+    """
 
     directory: str
     state: str
     segments: Sequence[Segment]
+    log: Sequence[Segment] | None = None
+
+    @property
+    def whole_log(self) -> Sequence[Segment]:
+        """The segments of the log that `segments` are of."""
+        if self.log is not None:
+            return self.log
+        return self.segments if self.state else Partition(self.directory).segments
 
 
 class Source(NamedTuple):
@@ -52,12 +66,18 @@ class Wanted(NamedTuple):
 
     def allows(self, partition: Partition) -> bool:
         """Whether a directory's topic and partition are wanted."""
-        topic, number = partition.name[:2] if partition.name else (None, None)
+        return self.allows_name(partition.name)
+
+    def allows_name(self, name: PartitionName | None) -> bool:
+        """The same of a partition's name."""
+        topic, number = name[:2] if name else (None, None)
         return (self.topics is None or topic in self.topics) and (self.partitions is None or number in self.partitions)
 
 
-def find_sources(paths: Sequence[str], wanted: Wanted) -> tuple[list[Source], list[CannotRead]]:
-    """The partitions that paths name, by name; and what cannot be listed.
+def find_sources(
+    paths: Sequence[str], wanted: Wanted, remote: Sequence[str] = ()
+) -> tuple[list[Source], list[CannotRead]]:
+    """The partitions that paths name, by name; and what cannot be listed. `remote` are tiers with older segments.
 
     A path names a log, a directory of logs, or a tree. Files with a state are read if they are named, or `all_states`;
     so are directories that Kafka has renamed (orders-3.<hex>-delete). A path that holds no log is a CannotRead.
@@ -66,18 +86,29 @@ def find_sources(paths: Sequence[str], wanted: Wanted) -> tuple[list[Source], li
     groups: dict[_Identity, list[Copy]] = {}
     unread: list[CannotRead] = []
     seen: set[str] = set()
+    tiers = Tiers(remote) if remote else None
     for target in targets_of(paths):
         if isinstance(target, CannotRead):
             unread.append(target)
             continue
         partition = Partition(target.directory)
+        if target.names is None and (objects := copies_in(target.directory, list_directory(target.directory or "."))):
+            log = remote_log(target.directory, objects)
+            seen.add(absolute(target.directory))
+            if wanted.allows_name(log.name):
+                unread += map(CannotRead, log.unread)
+                key = log.name.topic, log.name.partition, log.topic_id or ""
+                groups.setdefault(key, []).extend(_remote_copy(part) for part in log.partitions)
+            continue
         if not wanted.allows(partition):
             seen.add(absolute(target.directory))
             continue
         try:
             copies = _copies(partition, target, wanted.all_states, named)
-        except CannotRead as e:
-            unread.append(e)
+            if tiers is not None and target.names is None:
+                copies = [_with_tier(copy, tiers) for copy in copies]
+        except KidxError as e:
+            unread.append(CannotRead(str(e)))
             continue
         if copies:
             seen.add(absolute(target.directory))
@@ -113,6 +144,19 @@ def _copies(partition: Partition, target: Target, all_states: bool, named: Colle
     return [Copy(target.directory, state, by_state[state]) for state in STATES if state in by_state]
 
 
+def _remote_copy(partition: Partition) -> Copy:
+    """Segments of a tier."""
+    return Copy(partition.directory, "", partition.segments, partition.segments)
+
+
+def _with_tier(copy: Copy, tiers: Tiers) -> Copy:
+    """A live log with its older segments from the tiers. Raises KidxError."""
+    if copy.state:
+        return copy
+    segments = tiers.reader(Partition(copy.directory)).segments
+    return copy._replace(segments=segments, log=segments)
+
+
 def _identity(partition: Partition) -> _Identity:
     """Topic, partition, and topic id where the directory has one; a directory of another name stands for itself."""
     if partition.name is None:
@@ -145,8 +189,9 @@ def _source(topic: str | None, partition: int | None, last: str, copies: list[Co
 
 def _end_offset(copy: Copy) -> int:
     try:
-        return PartitionReader(Partition(copy.directory)).end_offset
-    except KidxError:
+        with SegmentReader(copy.whole_log[-1]) as reader:
+            return reader.end_offset()
+    except (KidxError, IndexError):
         return -1
 
 

@@ -19,7 +19,7 @@ from kidx.export.sources import Copy
 from kidx.formats.checksums import crc_holds
 from kidx.formats.control import ABORT, COMMIT, control_type
 from kidx.logdir.names import LOG, TRANSACTION
-from kidx.logdir.tree import Partition, Segment
+from kidx.logdir.tree import Segment
 from kidx.lookup.aborted import read_transactions
 from kidx.segments.records import read_records
 from kidx.segments.resume import resume
@@ -98,7 +98,7 @@ class Transactions:
 
 def transactions_of(copy: Copy, low: int | None) -> Transactions:
     """The transactions that matter to records from the offset `low` on, by the whole directory of a copy."""
-    segments = copy.segments if copy.state else Partition(copy.directory).segments
+    segments = copy.whole_log
     found = Transactions()
     begun: dict[int, int] = {}  # first offset since the producer's last marker
     for number, segment in enumerate(segments):

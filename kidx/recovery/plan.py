@@ -13,8 +13,8 @@ from kidx.logdir.cluster import Cluster
 from kidx.logdir.log_dir import CLEANED_TO, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from kidx.recovery.merge import Bools, Chosen, Conflict, Merge
 from kidx.recovery.sound_batches import Damage, Rows, SoundBatches
-from kidx.recovery.sources import Recoverable, Replica, first_offset_known
-from kidx.surgery.state_files import epochs_in, new_epochs
+from kidx.recovery.sources import Recoverable, Replica, first_offset_known, leader_epochs
+from kidx.surgery.state_files import new_epochs
 
 TAKEN, MISSING, CONFLICT, LEFT_OUT = "taken", "missing", "conflict", "left_out"
 _MOST_SEGMENT_BYTES = 2**31 - 1
@@ -66,7 +66,7 @@ class PartitionPlan:
         self.unread: list[str] = []
         self.complete = True
         self._key = (recoverable.topic, recoverable.number)
-        lines = [epochs_in(partition) for partition in recoverable.directories]
+        lines = [leader_epochs(partition) for partition in recoverable.directories]
         epochs = {line.epoch for some in lines for line in some}
         self._replicas = recoverable.replicas
         self._streams = [SoundBatches(r.segments, frozenset(epochs)) for r in self._replicas]

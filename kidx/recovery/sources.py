@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import must_exist
+from kidx.formats.checkpoints import EpochStart
 from kidx.logdir import LogDir
 from kidx.logdir.log_dir import partition_identity
-from kidx.logdir.names import LOG, parse_file_name
+from kidx.logdir.names import LOG, PartitionName, parse_file_name
 from kidx.logdir.tree import Partition, Segment, walk_tree
+from kidx.surgery.state_files import epochs_in
+from kidx.tiered.lineage import since
+from kidx.tiered.objects import copies_in
+from kidx.tiered.partition import RemotePartition, remote_log
 
 _LIVE, _SWAP, _DELETED = "", ".swap", ".deleted"
 _RANKS = {_LIVE: 0, _SWAP: 1, _DELETED: 2}
 MOST_REPLICAS = 60
+_LONGEST_TOPIC = 249
+_LARGEST_PARTITION = 2**31 - 1
 
 
 class Replica(NamedTuple):
@@ -95,6 +103,12 @@ def find_sources(paths: Iterable[str]) -> Sources:
             if isinstance(listing, CannotRead):
                 unread.append(str(listing))
                 continue
+            if copies := copies_in(listing.directory, listing.entries):
+                remote = remote_log(listing.directory, copies)
+                unread += remote.unread
+                topic, number, state = remote.name
+                found += [_Found(p, topic, number, state, remote.topic_id, True) for p in remote.partitions]
+                continue
             names = [parse_file_name(entry.name) for entry in listing.entries]
             partition = Partition(listing.directory, listing.entries)
             has_segments = any(name and name.base_offset is not None for name in names)
@@ -103,7 +117,9 @@ def find_sources(paths: Iterable[str]) -> Sources:
                     why = "its name does not give a topic and a partition; name a copy of it TOPIC-NUMBER"
                     left_out.append(LeftOut("", listing.directory, why))
                 continue
-            if has_segments or any(name and name.kind in ("leader_epochs", "partition_metadata") for name in names):
+            if not _is_possible(partition.name):
+                left_out.append(LeftOut("", listing.directory, "no topic and partition can have such a name"))
+            elif has_segments or any(name and name.kind in ("leader_epochs", "partition_metadata") for name in names):
                 identity = partition_identity(partition)
                 unread += [f"{p.path}: {p.why}" for p in identity.problems if p.why.startswith("permission")]
                 topic_id = None if identity.problems else identity.topic_id
@@ -114,6 +130,12 @@ def find_sources(paths: Iterable[str]) -> Sources:
                     seen.add(real)
                     found.append(_Found(partition, topic, number, state, topic_id, named))
     return _grouped(found, left_out, unread)
+
+
+def _is_possible(name: PartitionName) -> bool:
+    """Whether a topic may have this name (Topic.LEGAL_CHARS), and a partition this number."""
+    legal = len(name.topic) <= _LONGEST_TOPIC and re.fullmatch(r"[a-zA-Z0-9._-]+", name.topic) is not None
+    return legal and name.partition <= _LARGEST_PARTITION
 
 
 def _grouped(found: Sequence[_Found], left_out: list[LeftOut], unread: list[str]) -> Sources:
@@ -179,9 +201,7 @@ def _recoverable(
         if log_dir not in own_dirs:
             own_dirs.append(log_dir)
         for state in _RANKS:
-            segments = tuple(
-                s for s in each.partition.all_segments if s.state == state and not s.tag and LOG in s.files
-            )
+            segments = tuple(s for s in each.partition.all_segments if s.state == state and LOG in s.files)
             if segments or not state:
                 replicas.append(Replica(each.partition, segments, state, log_dir))
     replicas.sort(key=lambda replica: _RANKS[replica.state])  # stable: in the order given
@@ -193,12 +213,22 @@ def _recoverable(
     return Recoverable(topic, number, topic_id, tuple(replicas[:MOST_REPLICAS]), directories, tuple(own_dirs))
 
 
+def leader_epochs(partition: Partition) -> Sequence[EpochStart]:
+    """The lines of a replica's leader-epoch-checkpoint; none where it is missing, unreadable or malformed.
+
+    Those that went with copies in a tier begin where the log did then; here they begin with the first copy.
+    """
+    if isinstance(partition, RemotePartition):
+        return since(partition.lineage, partition.copies[0].base_offset)
+    return epochs_in(partition)
+
+
 def first_offset_known(recoverable: Recoverable) -> int | None:
     """The least base offset in a name of a live segment's file, its log or only an index; None where there is none."""
     offsets = [
         segment.base_offset
         for partition in recoverable.directories
         for segment in partition.all_segments
-        if not segment.state and not segment.tag and set(segment.files) - {"producer_snapshot", "metadata_snapshot"}
+        if not segment.state and set(segment.files) - {"producer_snapshot", "metadata_snapshot"}
     ]
     return min(offsets, default=None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kidx.evidence import INDEX_BYTES, Evidence, is_file, open_evidence
+from kidx.evidence import INDEX_BYTES, Evidence, exists, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, HEADER_BYTES, Batch, fault_at, parse_batch
 from kidx.formats.checksums import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode, extent_of
@@ -62,12 +62,12 @@ class LogIndexes:
 
     @classmethod
     def next_to(cls, path: str) -> LogIndexes | None:
-        """The indexes next to a local log, None if it has no offset index."""
+        """The indexes next to a local log or a copy in a tier, None if it has no offset index."""
         stem, suffix = os.path.splitext(path)
         offset_index, time_index = stem + OFFSET_INDEX.suffix, stem + TIME_INDEX.suffix
-        if suffix != ".log" or not is_file(offset_index):
+        if suffix != ".log" or not exists(offset_index):
             return None
-        times = (lambda: _entries_of(TIME_INDEX, time_index)) if is_file(time_index) else None
+        times = (lambda: _entries_of(TIME_INDEX, time_index)) if exists(time_index) else None
         return cls(lambda: _entries_of(OFFSET_INDEX, offset_index), times)
 
     @cached_property

@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -108,7 +109,8 @@ class Bench:
         self._undisturbed: dict[str, tuple[int, bytes, dict[str, bytes]]] = {}
         for module in pkgutil.walk_packages(kidx.__path__, "kidx."):
             if "pipeline" not in module.name and "__main__" not in module.name:
-                importlib.import_module(module.name)
+                with suppress(ImportError):  # its extra is not installed
+                    importlib.import_module(module.name)
 
     def words(self, command: str) -> list[str]:
         """The command line."""

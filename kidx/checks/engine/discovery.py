@@ -13,6 +13,7 @@ from kidx.checks.rule import Check, Found
 from kidx.findings import Finding
 
 S = TypeVar("S")
+_CHECKS_OF: dict[type, tuple[Check[Any], ...]] = {}
 _MANY = 10  # findings of a healthy, repetitive rule in one file up to here are listed one by one
 
 
@@ -27,7 +28,9 @@ def all_checks() -> tuple[Check[Any], ...]:
 
 def checks_of(subject: type[S]) -> tuple[Check[S], ...]:
     """The checks of a class of subjects, and of the classes that it derives from."""
-    return tuple(check for check in all_checks() if issubclass(subject, check.subject))
+    if subject not in _CHECKS_OF:
+        _CHECKS_OF[subject] = tuple(check for check in all_checks() if issubclass(subject, check.subject))
+    return _CHECKS_OF[subject]
 
 
 def findings_about(subject: Any) -> Iterable[Found]:
