@@ -209,11 +209,7 @@ class PartitionRecords:
             control = mask_of(columns, "control")
             coverage.markers_left_out += int(control.sum())
             columns = _without(columns, control)
-        if asked.key is not None:
-            columns = columns.where(_equal(columns.key, asked.key))
-        if asked.key_sha256 is not None:
-            columns = columns.where(_of_digest(columns, asked.key_sha256))
-        return columns
+        return with_key(columns, asked)
 
 
 def _reason(hole: Sequence[DamagedRange]) -> str | None:
@@ -238,6 +234,15 @@ def _equal(spans: Spans, wanted: bytes) -> Bools:
         items = np.ndarray(len(spans.data) - len(wanted) + 1, f"V{len(wanted)}", spans.data.data, 0, (1,))
         equal[equal] = items[spans.start[equal]] == np.void(wanted)
     return equal
+
+
+def with_key(columns: RecordColumns, asked: Asked) -> RecordColumns:
+    """The records with the key, or the digest of a key, that is asked for; all if none is."""
+    if asked.key is not None:
+        columns = columns.where(_equal(columns.key, asked.key))
+    if asked.key_sha256 is not None:
+        columns = columns.where(_of_digest(columns, asked.key_sha256))
+    return columns
 
 
 def _of_digest(columns: RecordColumns, digest: bytes) -> Bools:
