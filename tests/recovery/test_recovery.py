@@ -310,9 +310,21 @@ def test_the_options_fit_the_result_into_another_cluster(tmp_path: Path) -> None
     assert (tmp_path / "out/t-0/partition.metadata").read_text() == f"version: 0\ntopic_id: {OTHER_ID}"
 
 
+def test_names_that_no_topic_has_are_left_out(tmp_path: Path) -> None:
+    write_replica(tmp_path / "d" / "t-0", batches(2))
+    for name in ("two words-0", "line\n0 0-0", "t-99999999999", "a" * 250 + "-0"):
+        write_replica(tmp_path / "d" / name, batches(1))
+    (tmp_path / "d" / "meta.properties").write_text("version=1\ncluster.id=a\\nnode.id=7\nnode.id=1\n")
+    ran = recover(tmp_path / "out", tmp_path / "d")
+    assert (ran.status, len(rows_of(ran, "left_out"))) == (0, 4)
+    assert (tmp_path / "out/recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 4\n"
+    assert not (tmp_path / "out/meta.properties").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"cluster_id": "two words"}, b"no cluster has such an id"),
         ({"topic_id": "t"}, b"NAME=ID is wanted"),
         ({"topic_id": "t=short"}, b"not an id as Kafka makes them"),
         ({"topic_id": f"other={OTHER_ID}"}, b"none of the replicas is of a topic other"),
