@@ -229,6 +229,12 @@ def test_a_wrong_field_that_no_crc_covers_is_not_believed(tmp_path: Path, field:
     assert (recover(tmp_path / "out", one, two).status, log_of(tmp_path / "out/t-0")) == (0, b"".join(whole))
 
 
+def test_an_epoch_of_one_batch_is_believed_between_its_neighbours(tmp_path: Path) -> None:
+    whole = [*batches(2), *batches(1, first=4, epoch=3), *batches(2, first=6, epoch=5)]
+    assert log_of_recovered(tmp_path, write_replica(tmp_path / "t-0", whole)) == b"".join(whole)
+    assert (tmp_path / "out/t-0/leader-epoch-checkpoint").read_text() == "0\n3\n0 0\n3 4\n5 6\n"
+
+
 def test_gaps_of_a_compacted_log_are_normal(tmp_path: Path) -> None:
     whole = [batch([record(1, 0, b"k%d" % n)], base_offset=3 * n, last_offset_delta=1, count=1) for n in range(9)]
     one, two = (write_replica(tmp_path / name / "t-0", whole[:4], whole[4:]) for name in "ab")
@@ -296,6 +302,7 @@ def test_records_below_the_log_start_stay_deleted(tmp_path: Path) -> None:
     assert (ran.status, log_of(tmp_path / "out/t-0")) == (0, b"".join(whole[3:]))
     assert (tmp_path / "out/log-start-offset-checkpoint").read_text() == "0\n1\nt 0 9\n"
     assert (tmp_path / "out/t-0/leader-epoch-checkpoint").read_text() == "0\n1\n0 9\n"
+    assert sorted(int(path.stem) for path in (tmp_path / "out/t-0").glob("*.snapshot")) == [12, 18]
 
 
 # ---- identity
