@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.void]
 
 # `after` is the last offset of the batch before it where no damage lies between, else NOT_ATTACHED. `file` counts the
-# replica's segments. `known` is False where the leader epoch does not fit its neighbours' and no leader-epoch-checkpoint
-# has it.
+# replica's segments. `known` is False where the leader epoch does not fit its neighbours' and is in no
+# leader-epoch-checkpoint.
 ROW = np.dtype(
     [
         ("base", "i8"),

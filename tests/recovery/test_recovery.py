@@ -317,6 +317,16 @@ def test_the_options_fit_the_result_into_another_cluster(tmp_path: Path) -> None
     assert (tmp_path / "out/t-0/partition.metadata").read_text() == f"version: 0\ntopic_id: {OTHER_ID}"
 
 
+def test_a_linked_partition_is_left_out_until_it_is_named(tmp_path: Path) -> None:
+    write_replica(tmp_path / "elsewhere" / "u-0", batches(2))
+    write_replica(tmp_path / "d" / "t-0", batches(2))
+    (tmp_path / "d" / "u-0").symlink_to(tmp_path / "elsewhere" / "u-0")
+    (row,) = rows_of(recover(tmp_path / "out", tmp_path / "d"), "left_out")
+    assert row["source"] == str(tmp_path / "d/u-0") and "symbolic link" in row["why"]
+    assert recover(tmp_path / "named", tmp_path / "d/u-0").status == 0
+    assert log_of(tmp_path / "named/u-0") == b"".join(batches(2))
+
+
 def test_names_that_no_topic_has_are_left_out(tmp_path: Path) -> None:
     write_replica(tmp_path / "d" / "t-0", batches(2))
     for name in ("two words-0", "line\n0 0-0", "t-99999999999", "a" * 250 + "-0"):
