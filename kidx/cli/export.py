@@ -11,6 +11,7 @@ from kidx.cli.export_options import export_options
 from kidx.cli.export_request import asked_for, count_keys, form_of, print_outcome, wanted_from
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.tier_options import tier_options
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
@@ -26,7 +27,7 @@ _EXAMPLES = options.examples(
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @export_options
 @tier_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import all_of
-from kidx.cli.values import ANY_NUMBER, JOBS, Bytes, Number
+from kidx.cli.values import ANY_NUMBER, JOBS, PATH, Bytes, Number
 
 _SMALLEST_FILE_BYTES = 1 << 20
 
@@ -22,7 +22,7 @@ export_options = all_of(
     click.option(
         "-o",
         "--output",
-        type=click.Path(readable=False),
+        type=PATH,
         default="-",
         show_default=True,
         metavar="FILE|DIR|-",
@@ -37,7 +37,7 @@ export_options = all_of(
     ),
     click.option(
         "--schemas",
-        type=click.Path(readable=False),
+        type=PATH,
         metavar="PATH",
         help="Decode keys and values that carry schema ids, by a copy of the registry's topic, _schemas-0.",
     ),
@@ -63,7 +63,7 @@ export_options = all_of(
     click.option("--deleted", is_flag=True, help="Fill holes from files marked .deleted, .swap or .cleaned."),
     click.option(
         "--manifest",
-        type=click.Path(readable=False),
+        type=PATH,
         metavar="FILE",
         help="Write what was exported, damaged and missing to this file.",
     ),

@@ -6,6 +6,7 @@ import click
 
 from kidx.cli import options
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH
 from kidx.report.printing import show_table
 
 _EXAMPLES = options.examples(
@@ -19,12 +20,12 @@ _EXAMPLES = options.examples(
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("sql", metavar="SQL")
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @options.format_option()
 @click.option(
     "--output",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="FILE",
     help="Write the rows to a new file: .parquet, .arrow, .csv or .jsonl.",
 )
