@@ -39,6 +39,9 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
     metavar="DIR",
     help="Keep results here (or at a URI), and read only what has changed the next time.",
 )
+@click.option(
+    "--table", metavar="NAME", help="Append the findings to a table of Spark's catalogs: catalog.db.findings."
+)
 @click.option("--report", type=click.Choice(["html"]), help="Also write a page with charts: DIR/report.html.")
 @click.option("--entries", is_flag=True, help="Also write every index entry as Parquet below --out.")
 @click.option("--compaction", is_flag=True, help="Show what compaction would save, for every data topic.")
@@ -57,6 +60,7 @@ def command(
     master: str,
     config: tuple[tuple[str, str], ...],
     out: str | None,
+    table: str | None,
     report: str | None,
     entries: bool,
     compaction: bool,
@@ -79,35 +83,49 @@ def command(
 
     PATH is a directory, a tree or a pattern, local or in a store (s3://, gs://, hdfs://). Requires kidx[spark].
     """
-    from kidx.pipeline.session import need_spark
+    from kidx.pipeline.session import need_spark, spark_session
 
     need_spark()
     from kidx.checks.catalogue import RULES
-    from kidx.pipeline.output import write_results
-    from kidx.pipeline.scan import Settings, scan
+    from kidx.pipeline.scanning import scan
     from kidx.report.findings.rows import summary_of
     from kidx.report.screens.fleet import render_fleet
     from kidx.report.screens.fleet_page import fleet_page
     from kidx.report.screens.progress import ProgressLine
+    from kidx.surgery.output import refuse_file
 
     for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
     options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
     expanded = paths_from(paths, from_file)
-    settings = Settings(master, dict(config), out, entries, compaction, fresh, spark_log)
+    if spark_log is not None:
+        refuse_file(spark_log)
     with ProgressLine() as progress:
-        scanned = scan(expanded, options, settings, progress)
-    checked, tables = scanned.checked, scanned.fleet.tables
-    if out is not None:
-        summary = summary_of(checked.findings, checked.coverage, status_of(checked, fail_level))
-        store = write_results(out, scanned, summary)
-        if report:
-            page = fleet_page(tables, checked.findings, summary, scanned.inventory.bytes)
-            store.write("report.html", page.encode("utf-8", "backslashreplace"))
+        progress("starting Spark")
+        with spark_session(master, dict(config), spark_log) as spark:
+            scanned = scan(
+                *(spark, expanded, options),
+                out=out,
+                fresh=fresh,
+                entries=entries,
+                compaction=compaction,
+                progress=progress,
+            )
+            progress("collecting findings")
+            checked, fleet = scanned.checked(), scanned.summary()
+            tables, counts = fleet.tables(), fleet.counts()
+            summary = summary_of(checked.findings, checked.coverage, status_of(checked, fail_level))
+            if table is not None:
+                scanned.append_to(table)
+            if out is not None:
+                progress("storing")
+                size = scanned.inventory.bytes
+                page = fleet_page(tables, counts, checked.findings, summary, size) if report else None
+                scanned.store(summary, page)
     status = print_checked(
         form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
     )
     if form == "text":
-        render_fleet(tables, sys.stdout)
+        render_fleet(tables, counts, sys.stdout)
     return status

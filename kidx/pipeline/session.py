@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kidx.errors import CannotRead, KidxError, MissingExtra
+from kidx.execution import cpu_count
 from kidx.pipeline.java import choose_java_home
 from kidx.pipeline.masters import check_master, is_local, on_loopback
-from kidx.pipeline.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +84,6 @@ def spark_session(
             with _interrupts_wait():
                 gateway = _launch(master, scratch, dict(config or {}), log_path)
             spark = _connect(gateway, master, log_path)
-            ship(spark, scratch)
             yield spark
     except KidxError:
         raise
@@ -172,10 +171,15 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.app.name": "kidx",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "8",
+        # Tasks spend their time in Python. Compiling a short scan's plans takes longer than the JVM's part of it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if is_local(master):
+        count = threads[1] if threads else "1" if master == "local" else "*"
+        cores = str(cpu_count()) if count.startswith("*") else count.partition(",")[0]
+        settings |= {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": cores}
         settings["spark.local.dir"] = str(scratch)
         settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
     if on_loopback(master):

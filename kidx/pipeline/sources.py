@@ -12,12 +12,8 @@ source); `partition_bytes` (64 MiB); `on_error` (fail, or skip what cannot be re
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,11 +23,11 @@ from kidx.errors import KidxError, UsageError
 from kidx.evidence import absolute
 from kidx.logdir.tree import expand
 from kidx.pipeline.filters import Conditions, conditions_from, take
+from kidx.pipeline.frames import spark_schema
 from kidx.pipeline.piece_batches import read_piece
-from kidx.pipeline.pieces import Piece, find_pieces, packed
+from kidx.pipeline.pieces import GROUP_BYTES, Piece, find_pieces, packed
 from kidx.pipeline.schemas import schema_of
 from kidx.pipeline.shipping import ship
-from kidx.pipeline.waves import GROUP_BYTES, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,9 +38,7 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 def register(spark: SparkSession) -> None:
     """Register format("kidx") with a session, send kidx to its executors, and enable filter pushdown."""
-    directory = Path(tempfile.mkdtemp(prefix="kidx-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    ship(spark, directory)
+    ship(spark)
     spark.conf.set(_PUSHDOWN, "true")
     spark.dataSource.register(KidxDataSource)
 
