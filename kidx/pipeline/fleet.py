@@ -205,10 +205,10 @@ def partition_tables(results: DataFrame, found: DataFrame, judged: DataFrame) ->
     place = [f.col("cluster_id").alias("cluster"), "broker", "topic", "partition"]
     plurals = {severity: f"{severity}s" for severity in SEVERITIES}
     more = found.groupBy("directory").agg(*(f.count_if(f.col("severity") == s).alias(s) for s in SEVERITIES))
-    counted = (
-        (f.size(f.filter("findings", lambda x, s=s: x.severity == s)) + f.coalesce(s, f.lit(0))).cast("bigint").alias(p)
+    counted = [
+        (f.expr(f"size(filter(findings, x -> x.severity = '{s}'))") + f.coalesce(s, f.lit(0))).cast("bigint").alias(p)
         for s, p in plurals.items()
-    )
+    ]
     entries = f.col("index_entries")
     density = f.when(entries > 0, f.round(f.col("log_bytes") / entries).cast("bigint")).alias("log_bytes_per_entry")
     measured = results.join(more, "directory", "left").select(*place, *SIZES, density, *counted)

@@ -94,7 +94,7 @@ def from_arrow_text(text: str) -> str:
 def reason(e: BaseException) -> str:
     """The cause in a Spark error: the most informative line, no stack frame, at most 160 characters."""
     lines = [line.strip() for line in str(e).splitlines()]
-    lines = [line for line in lines if line and not line.startswith(("at ", "File ", "Traceback", "..."))]
+    lines = [line for line in lines if line and not line.startswith(("at ", "File ", "Traceback", "...", "raise "))]
     for words in _CAUSES:
         for line in lines:
             if any(word in line for word in words):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
@@ -77,14 +78,13 @@ def list_units(spark: SparkSession, paths: Iterable[str], options: Options) -> I
     from pyspark.sql import functions as f
 
     roots, lone = _by_kind(paths)
-    found = _shared_out(spark, roots, options) if roots else frame_of(spark, [], UNIT)
+    found = kept(_shared_out(spark, roots, options) if roots else frame_of(spark, [], UNIT))
+    by_root = _sums_by_root(found)
+    filled = {row["root"] for row in by_root}
     if _overlapping(roots):
         first = f.row_number().over(Window.partitionBy("key").orderBy("root"))
         found = found.withColumn("first", first).where("first = 1").drop("first")
-    found = kept(found)
-    sums = [f.sum(name).alias(name) for name in ("bytes", "files")]
-    by_root = found.groupBy("root").agg(f.count(f.lit(1)).alias("count"), *sums).toArrow().to_pylist()
-    filled = {row["root"] for row in by_root}
+        by_root = _sums_by_root(found)
     more = [unit_row(n, Target(given), options, LogDirs()) for n, given in enumerate(roots) if n not in filled]
     more += _lone_units(lone, options, found if roots else None)
     if more:
@@ -96,6 +96,14 @@ def list_units(spark: SparkSession, paths: Iterable[str], options: Options) -> I
     units = found.withColumn("mark", mark).withColumn("compared", compared)
     totals = [sum(row[name] for row in by_root) + sum(row.get(name, 1) for row in more) for name in _TOTALS]
     return Inventory(units, totals[0], totals[1], totals[2], [(absolute(p), p) for p in roots])
+
+
+def _sums_by_root(units: DataFrame) -> list[Row]:
+    from pyspark.sql import functions as f
+
+    sums = (f.sum(name).alias(name) for name in ("bytes", "files"))
+    rows: list[Row] = units.groupBy("root").agg(f.count(f.lit(1)).alias("count"), *sums).toArrow().to_pylist()
+    return rows
 
 
 def _by_kind(paths: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -174,6 +182,7 @@ class ListUnits(TaskFunction):
     def __init__(self, options: Options) -> None:
         super().__init__(UNIT)
         self.options = options
+        self.moment_ns = time.time_ns()  # Spark would answer an equal plan from the rows kept of an earlier listing
 
     def rows(self, sent: Iterator[Row]) -> Iterator[Row]:
         log_dirs = LogDirs()

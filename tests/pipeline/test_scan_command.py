@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_scan_that_is_broken_off_goes_on_and_has_the_rows_of_verify(tmp_path: Path) -> None:
-    """Ctrl-C as soon as a first task has noted its results: status 130, no process stays, and what its tasks noted is not read again."""
+    """Ctrl-C once a task has noted its results: status 130, no process stays, and they are used."""
     root = writable(SET / "fleet", tmp_path / "fleet")
     writable(SET / "unclean", root / "broker-9")
     for log in sorted((root / "broker-2").rglob("*.log"))[:2]:
