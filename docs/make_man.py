@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from kidx import __version__
+from kidx.cli import ENVIRONMENT
 from kidx.cli.commands import LazyGroup
-from kidx.cli.group import cli
-from kidx.cli.options import ENVIRONMENT
+from kidx.cli.group import cli, every_command
 from kidx.exit_status import MEANINGS
 
 MAN = Path(__file__).resolve().parents[1] / "man"
@@ -121,7 +121,7 @@ def everything() -> dict[str, tuple[click.Command, str]]:
     """Every page's command and what is said of it in one line, by the command's words; kidx itself is ""."""
     assert isinstance(cli, LazyGroup)
     pages: dict[str, tuple[click.Command, str]] = {"": (cli, "forensics for the files a Kafka broker keeps")}
-    return pages | {words: (command, said) for words, command, said in cli.walk()}
+    return pages | {words: (command, said) for words, command, said in every_command(cli)}
 
 
 def manual() -> dict[str, str]:

@@ -1,9 +1,11 @@
-"""The Finding type: what checks yield, whatever system's file they read."""
+"""Rules and their findings, of whatever system's files; how users choose among rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from kidx.errors import UsageError, meant
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -131,6 +133,35 @@ def rules_in(package: ModuleType) -> dict[str, Rule]:
     if len({rule.name for rule in rules.values()}) < len(rules):
         raise ValueError(f"{package.__name__}: two rules share a name")
     return dict(sorted(rules.items()))
+
+
+def codes_of(selection: Iterable[str], rules: Mapping[str, Rule]) -> frozenset[str]:
+    """The codes in `rules` that these codes, names and prefixes of codes (KX1) select. Raises UsageError."""
+    codes: set[str] = set()
+    for word in filter(None, map(str.strip, selection)):
+        matching = {code for code in rules if code.startswith(word.upper())}
+        codes |= matching or {_code_of_name(word, rules)}
+    return frozenset(codes)
+
+
+def _code_of_name(word: str, rules: Mapping[str, Rule]) -> str:
+    for rule in rules.values():
+        if rule.name == word.lower():
+            return rule.code
+    near = meant(word, [rule.name for rule in rules.values()])
+    raise UsageError(f"{word}: no rule has this code or name{near or '; `kidx explain` lists them'}")
+
+
+def left_out(chosen: frozenset[str] | None, rules: Mapping[str, Rule]) -> list[Skipped]:
+    """The rules that a selection of codes leaves out, as skipped items of a run; None selects all."""
+    missing = sorted(set(rules) - chosen) if chosen is not None else []
+    if not missing:
+        return []
+    few = len(missing) <= 4
+    what = (
+        ", ".join(f"{code} {rules[code].name}" for code in missing) if few else f"{len(missing)} of {len(rules)} rules"
+    )
+    return [Skipped(what, "left out by --select, --ignore or the configuration")]
 
 
 class SuppressedFindings(NamedTuple):

@@ -90,14 +90,15 @@ def verify(
     and `unread` (a sentence for each file that could not be read). Without findings, only what `coverage` lists is
     clean. Raises UsageError for an unknown rule or an impossible option.
     """
-    from kidx.checks.catalogue import codes_of
+    from kidx.checks.catalogue import RULES
     from kidx.checks.engine.options import DEEP, DEFAULT, QUICK, Options, Sample
     from kidx.checks.engine.run import check_all
     from kidx.checks.engine.targets import targets_of
+    from kidx.findings import codes_of
 
     if level not in (QUICK, DEFAULT, DEEP):
         raise UsageError(f"level {level!r}: {QUICK}, {DEFAULT} and {DEEP} are known")
-    wanted = None if rules is None else frozenset(codes_of(list(rules)))
+    wanted = None if rules is None else frozenset(codes_of(list(rules), RULES))
     share = None if sample is None else Sample.parse(sample)
     options = Options(base_offset, live, level, share, jobs, wanted, kind)
     return check_all(targets_of(paths), options)

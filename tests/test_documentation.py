@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kidx.cli.options import ENVIRONMENT
+from kidx.cli import ENVIRONMENT
 from kidx.exit_status import MEANINGS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -39,18 +39,22 @@ COMMANDS = [
     f"dump --decode {OFFSETS}/{0:020}.log",
     f"state {OFFSETS}",
     f"state {OFFSETS} --diff 0 2",
+    "state . ../copy --quorum",
     "dump txn-0/leader-epoch-checkpoint",
     "dump txn-0/partition.metadata",
     "dump recovery-point-offset-checkpoint",
     "dump meta.properties",
     "stat txn-0",
+    "stat txn-0 --by topic",
     f"lookup --trace-pages {TXN}.index 150",
     f"lookup {TXN}.txnindex --fetch-from 1 --fetch-to 200",
     "lookup txn-0 --offset 120",
     "lookup txn-0 --timestamp 0",
     f"verify {TXN}.index damaged/{TXN[-20:]}.index",
+    "verify damaged --statistics",
     "diff txn-0 damaged",
     "startup .",
+    "recover . --dry-run",
     "explain KX101",
     f"trace {TXN}.index 150",
     "trace --grow",
@@ -85,6 +89,7 @@ def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log dir with a damaged copy of a segment and a RocketMQ store in it, as the current directory."""
     shutil.copytree(ROOT / "fixtures/kafka-4.3.1/clean", tmp_path / "data")
     shutil.copytree(ROOT / "fixtures/rocketmq-5.5.1/plain/store", tmp_path / "data/store")
+    shutil.copytree(tmp_path / "data/__cluster_metadata-0", tmp_path / "copy/__cluster_metadata-0")
     (tmp_path / "data/damaged").mkdir()
     for path in (tmp_path / "data/txn-0").glob(f"{TXN[-20:]}.*"):
         shutil.copy(path, tmp_path / "data/damaged")

@@ -1,14 +1,23 @@
-"""The command line. `main` handles streams, failures and exit statuses; kidx.cli.group has the commands, one a file."""
+"""The command line. `main` handles streams, failures and exit statuses; kidx.cli.group lists the commands."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Any
+
+import click
 
 from kidx import exit_status
-from kidx.cli.messages import complain
 from kidx.errors import KidxError
+from kidx.report.printing import complain
 from kidx.text.escaping import NAMES
+
+ENVIRONMENT = {  # the man page lists these
+    "NO_COLOR": "If set and not empty, output is not coloured, except with `--color always`.",
+    "TERM": "If `dumb`, output is not coloured.",
+    "KIDX_TRACEBACK": "If set and not empty, a bug of kidx shows its traceback.",
+}
 
 
 def main(args: list[str] | None = None) -> None:
@@ -17,8 +26,6 @@ def main(args: list[str] | None = None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _prepare_streams()
     try:
-        from kidx.cli.group import run
-
         status = run(sys.argv[1:] if args is None else args)
         sys.stdout.flush()
     except KidxError as e:
@@ -41,6 +48,27 @@ def main(args: list[str] | None = None) -> None:
             sys.excepthook(type(e), e, e.__traceback__)
     _discard_unwritten_output()
     sys.exit(status)
+
+
+def run(args: list[str]) -> int:
+    """Run a command line and return its exit status. click's own main() would turn a closed pipe into status 1."""
+    from kidx.cli.group import cli
+
+    if "_KIDX_COMPLETE" in os.environ:
+        cli.main(prog_name="kidx")  # a shell's request for completions, which click answers and exits
+    try:
+        with cli.make_context("kidx", args) as context:
+            result: Any = cli.invoke(context)
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except click.UsageError as e:
+        from kidx.cli.messages import explain_misuse
+
+        explain_misuse(e)
+        return exit_status.USAGE
+    except click.Abort:
+        return exit_status.INTERRUPTED
+    return result if isinstance(result, int) else exit_status.CLEAN
 
 
 def _prepare_streams() -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kidx.cli.commands import TakesNegativeNumbers
-from kidx.cli.options import base_offset_option, examples, format_option, lines_of
-from kidx.cli.values import Bytes
+from kidx.cli.options import base_offset_option, examples, format_option
+from kidx.cli.paths import lines_of
+from kidx.cli.values import PATH, Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option
 from kidx.errors import UsageError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         "kidx append --create copy/00000000000000004117.index - < first.csv",
     ),
 )
-@click.argument("file", type=click.Path(readable=False))
+@click.argument("file", type=PATH)
 @click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
 @click.option("--create", is_flag=True, help="Create a new file.")
 @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +14,14 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
+Table = Mapping[str, tuple[str, str]]  # command: (its module, its line in help)
+
+
 class LazyGroup(click.Group):
     """A group that imports a command when it is called. Help and completion take their texts from `table`."""
 
-    def __init__(
-        self,
-        *args: Any,
-        table: Mapping[str, tuple[str, str]],
-        headings: Mapping[str, str] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """`table` has each command's module and its line in help; `headings`, the commands that begin a section."""
+    def __init__(self, *args: Any, table: Table, headings: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        """`headings` has the commands that begin a section of the help."""
         super().__init__(*args, **kwargs)
         self.table, self.headings = table, headings or {}
 
@@ -54,15 +51,6 @@ class LazyGroup(click.Group):
             CompletionItem(name, help=text) for name, (_, text) in self.table.items() if name.startswith(incomplete)
         ]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def walk(self, prefix: str = "") -> Iterator[tuple[str, click.Command, str]]:
-        """Every command and subcommand: its words ("rocketmq lookup"), the command, its line in help."""
-        for name, (_, text) in self.table.items():
-            command = self.get_command(click.Context(self), name)
-            assert command is not None
-            yield prefix + name, command, text
-            if isinstance(command, LazyGroup):
-                yield from command.walk(f"{prefix}{name} ")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -104,13 +92,8 @@ class TakesNegativeNumbers(Sectioned):
         known = {name for p in self.get_params(ctx) for name in (*p.opts, *p.secondary_opts)}
         for word in args[: args.index("--")] if "--" in args else args:
             name = word.partition("=")[0]
-            if (
-                len(word) > 1
-                and word[0] == "-"
-                and not word[1].isdigit()
-                and name not in known
-                and word[:2] not in known
-            ):
+            negative = word[1:2].isdigit()
+            if len(word) > 1 and word[0] == "-" and not negative and not known & {name, word[:2]}:
                 raise click.NoSuchOption(name, ctx=ctx)
         ctx.ignore_unknown_options = True
         return super().parse_args(ctx, args)

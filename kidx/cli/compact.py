@@ -8,22 +8,21 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.output import print_table
-from kidx.cli.values import Bytes, Number
-from kidx.errors import UsageError
+from kidx.cli.values import PATH, Bytes, Number
+from kidx.report.printing import print_table
 
 _EXAMPLES = """
 \b
 Examples:
-  kidx compact /var/lib/kafka/data/users-0 --plan
-  kidx compact users-0 --plan --records --format csv > records.csv
-  kidx compact users-0 --plan --dedupe-buffer 16MiB --segment-bytes 100MiB
+  kidx compact /var/lib/kafka/data/users-0
+  kidx compact users-0 --records --format csv > records.csv
+  kidx compact users-0 --dedupe-buffer 16MiB --segment-bytes 100MiB
 """
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("partition", type=click.Path(readable=False))
-@click.option("--plan", is_flag=True, help="Show what a cleaning would keep and drop. kidx never cleans.")
+@click.argument("partition", type=PATH)
+@click.option("--plan", is_flag=True, expose_value=False, help="The default, and all that kidx does: it never cleans.")
 @click.option("--records", is_flag=True, help="One row per record instead of one per segment.")
 @click.option(
     "--dedupe-buffer",
@@ -64,12 +63,10 @@ Examples:
 @click.option("--now", "now_ms", metavar="TIME", help="When: epoch milliseconds or ISO 8601 (the present).")
 @options.max_inflate_option
 @options.format_option()
-def command(partition: str, plan: bool, records: bool, form: str, now_ms: str | None, **config: Any) -> int:
+def command(partition: str, records: bool, form: str, now_ms: str | None, **config: Any) -> int:
     """Plan a cleaning of PARTITION, a partition's directory: the dirty range, how far the offset map reaches, what each
     segment would keep and drop and why, the bytes saved, and the memory that one pass needs. Nothing is changed.
     """
-    if not plan:
-        raise UsageError("kidx plans a compaction but never performs one: add --plan")
     from kidx.cleaner.plan import CleanerOptions, Plan
     from kidx.logdir.tree import Partition
     from kidx.lookup.partition import PartitionReader

@@ -22,9 +22,9 @@ def topic_family(ctx: click.Context, param: click.Parameter, value: str | None) 
     """
     if value is None:
         return None
-    said = value.strip("_").replace("-", "_")
+    word = value.strip("_").replace("-", "_")
     for names in DECODERS:
-        if said in {name.strip("_").replace("-", "_") for name in names}:
+        if word in {name.strip("_").replace("-", "_") for name in names}:
             return names[-1]
     known = ", ".join(f"{topic.strip('_')} ({word})" for word, topic, _ in DECODERS)
     raise UsageError(f"{value} is not one of Kafka's own topics: {known}")

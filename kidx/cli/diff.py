@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from kidx import exit_status
-from kidx.cli.messages import complain
 from kidx.cli.options import format_option, max_inflate_option
+from kidx.cli.values import PATH
+from kidx.report.printing import complain
 
 
 @click.command(
@@ -18,9 +19,9 @@ Examples:
 
 Exit status: 0 no difference but those that healthy replicas may have, 1 another one, 3 something could not be read."""
 )
-@click.argument("left", type=click.Path(readable=False))
-@click.argument("right", type=click.Path(readable=False))
-@click.argument("others", nargs=-1, type=click.Path(readable=False), metavar="[OTHER]...")
+@click.argument("left", type=PATH)
+@click.argument("right", type=PATH)
+@click.argument("others", nargs=-1, type=PATH, metavar="[OTHER]...")
 @format_option()
 @click.option("--same-partitions", is_flag=True, help="A partition that is not on every side is a difference.")
 @max_inflate_option

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -11,8 +10,11 @@ from kidx.cli import options
 from kidx.cli.commands import Sectioned
 from kidx.cli.dump_options import log_options, row_options, table_request
 from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
-from kidx.cli.output import each, show_table
+from kidx.cli.paths import from_file_option, given_paths
+from kidx.cli.tier_options import key_file_option
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
+from kidx.report.printing import each, show_table
 
 _EXAMPLES = """
 \b
@@ -36,11 +38,12 @@ Examples:
     epilog=_EXAMPLES,
     sections={"Logs: ": "Options for logs", "kafka: ": "Options of --format kafka, DumpLogSegments' own"},
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @options.format_option("kafka")
 @options.iso_option
 @options.base_offset_option
-@options.from_file_option
+@key_file_option
+@from_file_option
 @options.max_inflate_option
 @row_options
 @log_options
@@ -61,7 +64,7 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     """
     from kidx.logdir.tree import expand
 
-    given = options.given_paths(paths, from_file)
+    given = given_paths(paths, from_file)
     if form == "kafka":
         return print_kafka_text(kafka_run(asked), list(expand(given)), kind)
     request = table_request(form, asked)
@@ -76,7 +79,7 @@ def _print_tables(paths: list[str], form: str, kind: str | None, iso: bool, requ
     files = list(input_files(paths, kind, KINDS))
     if form == "csv" and len({ROW_KINDS.get(f.kind, f.kind) for f in files if isinstance(f, InputFile)}) > 1:
         raise UsageError("csv holds one kind of row, and these files have several; choose one with --kind")
-    several = len(files) > 1 or any(os.path.isdir(path) for path in paths)
+    several = [file.path for file in files if isinstance(file, InputFile)] != paths
     printer = Printer(form, iso=iso, headings=several, any_schema="kidx.dump.v1")
 
     def print_file(file: InputFile) -> int:

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from kidx.cli.choices import OneOf
 from kidx.cli.decoders import topic_family
-from kidx.cli.kafka_dump import KAFKA_OPTIONS
-from kidx.cli.options import all_of, given
-from kidx.cli.values import ANY_NUMBER, Number, OneOf
+from kidx.cli.kafka_dump import KAFKA_OPTIONS, given
+from kidx.cli.options import all_of
+from kidx.cli.values import ANY_NUMBER, Number
 from kidx.errors import UsageError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kidx.cli.choices import Rules
 from kidx.cli.options import format_option
-from kidx.cli.values import Rules
 
 
 @click.command(
@@ -23,7 +23,8 @@ def command(rules: tuple[str, ...], form: str) -> None:
 
     A RULE is a code (KX110), a name (zero-tail) or a prefix of codes (KX1). Without one, all rules are listed.
     """
-    from kidx.checks.catalogue import RULES, codes_of
+    from kidx.checks.catalogue import RULES
+    from kidx.findings import codes_of
     from kidx.report.findings.explain import render_rule_list, render_rules, rules_table
     from kidx.rocketmq.catalogue import RULES as ROCKETMQ_RULES
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from collections.abc import Iterator
 
 import click
 
-from kidx import __version__, exit_status
+from kidx import __version__
 from kidx.cli.commands import LazyGroup
-from kidx.cli.messages import explain_misuse
 
-# name: (module, its line in `kidx --help`)
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS = {
     "verify": ("kidx.cli.verify", "Check files, directories or trees."),
     "explain": ("kidx.cli.explain", "Explain what a finding means and how to repair it."),
     "diff": ("kidx.cli.diff", "Compare two replicas, or two files of one kind."),
@@ -25,12 +22,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compact": ("kidx.cli.compact", "Show what the log cleaner would keep and drop."),
     "startup": ("kidx.cli.startup", "Predict what a broker does at its next start."),
     "rebuild": ("kidx.cli.rebuild", "Rebuild indexes from the log, as a broker's recovery does."),
+    "recover": ("kidx.cli.recover", "Build a new log dir from what is left of damaged replicas."),
     "undo": ("kidx.cli.undo", "Revert kidx's last change of a file or directory."),
     "append": ("kidx.cli.append", "Append entries to an index, exactly as Kafka does or not at all."),
     "truncate": ("kidx.cli.truncate", "Remove an index's entries from an offset on."),
     "trim": ("kidx.cli.trim", "Cut off the zero tail of an index."),
     "resize": ("kidx.cli.resize", "Change the allocated size of an index."),
     "rocketmq": ("kidx.cli.rocketmq", "The same commands for RocketMQ's stores."),
+    "help": ("kidx.cli.help", "Print the help of a command."),
     "completion": ("kidx.cli.completion", "Print the completion script for a shell."),
 }
 # The headings of `kidx --help`, by the first command below each.
@@ -65,18 +64,11 @@ def cli() -> None:
     """
 
 
-def run(args: list[str]) -> int:
-    """Run a command line and return its exit status. click's own main() would turn a closed pipe into status 1."""
-    if "_KIDX_COMPLETE" in os.environ:
-        cli.main(prog_name="kidx")  # a shell's request for completions, which click answers and exits
-    try:
-        with cli.make_context("kidx", args) as context:
-            result: Any = cli.invoke(context)
-    except click.exceptions.Exit as e:
-        return e.exit_code
-    except click.UsageError as e:
-        explain_misuse(e)
-        return exit_status.USAGE
-    except click.Abort:
-        return exit_status.INTERRUPTED
-    return result if isinstance(result, int) else exit_status.CLEAN
+def every_command(group: LazyGroup, prefix: str = "") -> Iterator[tuple[str, click.Command, str]]:
+    """Every command and subcommand of a group: its words ("rocketmq lookup"), the command, its line in help."""
+    for name, (_, text) in group.table.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield prefix + name, command, text
+        if isinstance(command, LazyGroup):
+            yield from every_command(command, f"{prefix}{name} ")

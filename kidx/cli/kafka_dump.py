@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kidx.cli.decoders import DECODERS
-from kidx.cli.messages import complain
-from kidx.cli.options import all_of, given
-from kidx.cli.output import each
+from kidx.cli.options import all_of
 from kidx.cli.values import Bytes
 from kidx.errors import UsageError
+from kidx.report.printing import complain, each
 
 if TYPE_CHECKING:
     from kidx.compat.dump_log_segments.dump import DumpLogSegments
@@ -36,6 +35,11 @@ kafka_options = all_of(
         for word, topic, family in DECODERS
     ),
 )
+
+
+def given(asked: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The options of these names that were used."""
+    return {name: asked[name] for name in names if asked.get(name) is not None and asked[name] is not False}
 
 
 def kafka_run(asked: Mapping[str, Any]) -> DumpLogSegments:

@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from kidx.cli import lookup_options, options, search_options, values
 from kidx.cli.commands import TakesNegativeNumbers
-from kidx.cli.lookup_options import check_index_question, index_search_options, log_read_options, log_table
-from kidx.cli.options import base_offset_option, format_option, iso_option, max_inflate_option
-from kidx.cli.output import print_table
-from kidx.cli.search_options import (
-    index_kind_option,
-    page_size_option,
-    read_targets,
-    search_option,
-    targets_from_option,
-)
-from kidx.errors import UsageError
-from kidx.formats.broker_versions import WARM_SEARCH
+from kidx.report.printing import print_table
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -33,8 +23,10 @@ Examples:
   kidx lookup --search both 00000000000004117222.timeindex 2026-01-31T12:00Z
   seq 1 1000 | kidx lookup --format jsonl 00000000000000000000.index -
   kidx lookup --fetch-from 0 --fetch-to 500 00000000000000000000.txnindex
+  kidx lookup orders-3 4119003
   kidx lookup orders-3 --offset 4119003 --isolation read_committed
   kidx lookup orders-3 --timestamp 2026-01-31T12:00Z --start 500
+  kidx lookup orders-3 --remote s3://tier --timestamp latest-tiered
 """
 
 
@@ -44,19 +36,19 @@ Examples:
     cls=TakesNegativeNumbers,
     sections={"Transaction index: ": "Of a transaction index", "Log: ": "Of a segment or a partition"},
 )
-@click.argument("path", metavar="FILE", type=click.Path(readable=False))
+@click.argument("path", metavar="FILE", type=values.PATH)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@search_option("warm")
-@index_search_options
-@log_read_options
+@search_options.search_option("warm")
+@lookup_options.index_search_options
+@lookup_options.log_read_options
 @click.option("--trace-pages", is_flag=True, help="Show every probe and the pages it touches.")
-@page_size_option
-@targets_from_option
-@index_kind_option
-@base_offset_option
-@max_inflate_option
-@format_option()
-@iso_option
+@search_options.page_size_option
+@search_options.targets_from_option
+@search_options.index_kind_option
+@options.base_offset_option
+@options.max_inflate_bytes_option()
+@options.format_option()
+@options.iso_option
 def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     """Search FILE, an index, for each TARGET as Kafka does; or read a segment (.log) or a partition (its directory).
 
@@ -64,11 +56,14 @@ def command(path: str, form: str, iso: bool, **asked: Any) -> int:
     time index an offset). `-` reads targets from standard input. OffsetIndex.fetchUpperBoundOffset(position, size) is
     `--by value --bound upper` with the sum of the two. A transaction index takes --fetch-from and --fetch-to.
 
-    A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does).
+    A log takes --offset (translateOffset) or --timestamp (findOffsetByTimestamp; a partition as ListOffsets does); a
+    TARGET alone is an offset, or a time.
     """
     given = click.get_current_context().get_parameter_source("search")
-    if given is ParameterSource.DEFAULT and asked["broker_version"] < WARM_SEARCH:
-        asked["search"] = "standard"
+    if given is ParameterSource.DEFAULT and asked["broker_version"] is not None:
+        from kidx.formats.broker_versions import WARM_SEARCH
+
+        asked["search"] = "warm" if asked["broker_version"] >= WARM_SEARCH else "standard"
     with ExitStack() as opened:
         table = _table_of(path, asked, iso, opened)
         from kidx.report.screens.lookup import show
@@ -82,21 +77,23 @@ def _table_of(path: str, asked: dict[str, Any], iso: bool, opened: ExitStack) ->
 
     must_exist(path)
     page_bytes = asked["page_size"] if asked["trace_pages"] else None
-    if asked["offset"] is not None or asked["timestamp"] is not None:
-        return log_table(path, asked, page_bytes)
     from kidx.logdir.names import LOG, index_format_of, parse_file_name
     from kidx.tables import index_lookups
 
     name = parse_file_name(path)
-    if asked["kind"] is None and ((name and name.kind == LOG) or is_directory(path)):
-        raise UsageError(f"{path}: not an index; for a segment or a partition, give --offset or --timestamp")
+    is_log = asked["kind"] is None and ((name is not None and name.kind == LOG) or is_directory(path))
+    if is_log or asked["offset"] is not None or asked["timestamp"] is not None:
+        from kidx.formats.compression import inflation_budget
+
+        opened.enter_context(inflation_budget(asked["max_inflate_bytes"]))
+        return lookup_options.log_table(path, asked, page_bytes)
     index_format = index_format_of(path, asked["kind"])
     evidence = opened.enter_context(open_evidence(path))
-    check_index_question(path, asked, index_format.relative)
+    lookup_options.check_index_question(path, asked, index_format.relative)
     if not index_format.relative:
         return index_lookups.aborted_table(evidence, asked["fetch_from"], asked["fetch_to"])
     times = index_format.kind == "time_index" and asked["by"] == "key"
-    targets = read_targets(asked["targets"], asked["from_file"], times=times)
+    targets = search_options.read_targets(asked["targets"], asked["from_file"], times=times)
     index = index_lookups.open_index(evidence, index_format, asked["base_offset"])
     searches = index_lookups.searches_of(asked["search"])
     how = {"by": asked["by"], "bound": asked["bound"], "page_bytes": page_bytes, "iso": iso}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kidx.cli.options import all_of
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import BROKER_VERSION, OFFSET, Bytes
 from kidx.errors import UsageError
-from kidx.formats.broker_versions import NEWEST, version_text
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -34,12 +34,13 @@ index_search_options = all_of(
     click.option("--fetch-to", type=OFFSET, help="Transaction index: the offset after a fetch's last."),
 )
 log_read_options = all_of(
+    tier_options,
     click.option("--offset", type=OFFSET, help="Log: the batch and record at this offset."),
     click.option(
         "--timestamp",
         metavar="TIME",
         help="Log: the first record at or past this time; of a partition also latest (-1), earliest (-2), "
-        "max-timestamp (-3) and earliest-local (-4), as kafka-get-offsets has them.",
+        "max-timestamp (-3), earliest-local (-4), with --remote latest-tiered (-5) and earliest-pending-upload (-6).",
     ),
     click.option("--start", type=OFFSET, help="Log: with --timestamp, no record before this offset."),
     click.option(
@@ -51,33 +52,36 @@ log_read_options = all_of(
     click.option(
         "--broker-version",
         type=BROKER_VERSION,
-        default=version_text(NEWEST),
-        show_default=True,
-        help="Log: answer as this broker does. max-timestamp: unknown before 3.0; 3.0 to 3.7 answer with the offset in "
-        "the time index, mostly its batch's last; 3.8 and later with the record's. earliest-local: since 3.5. "
-        "Index: before 2.2 the standard search, unless --search says otherwise.",
+        help="Log: answer as this broker does, by default as the newest known. max-timestamp: unknown before "
+        "3.0; 3.0 to 3.7 answer with the offset in the time index, mostly its batch's last; 3.8 and later with the "
+        "record's. earliest-local: since 3.5. Index: before 2.2 the standard search, unless --search says otherwise.",
     ),
 )
 
 
 def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Table:
     """The table for a segment or a partition. Raises UsageError for contradictory options, CannotRead."""
+    from kidx.formats.broker_versions import NEWEST
     from kidx.lookup.partition import SPECIAL
     from kidx.tables.log_lookups import find_table, read_table
     from kidx.text.quantities import timestamp_ms
 
     offset, timestamp = asked["offset"], asked["timestamp"]
-    if asked["targets"] or (offset is not None and timestamp is not None):
-        raise UsageError(f"{path}: for a log, give either --offset or --timestamp, without targets")
+    if len(asked["targets"]) == 1 and offset is timestamp is asked["from_file"] is None:
+        (target,) = asked["targets"]
+        offset, timestamp = (OFFSET.convert(target, None, None), None) if target.isdigit() else (None, target)
+    elif asked["targets"] or asked["from_file"] or (offset is None) == (timestamp is None):
+        raise UsageError(f"{path}: for a log, give one of --offset, --timestamp and a single target")
     if offset is None and asked["max_bytes"] is not None:
         raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
     if timestamp is None and asked["start"] is not None:
         raise UsageError("--start belongs to --timestamp; a read starts at --offset")
     where = {"base_offset": asked["base_offset"], "isolation": asked["isolation"], "page_bytes": page_bytes}
+    where["remote"] = asked["remote"]
     if offset is not None:
         return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
     time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)
-    return find_table(path, time, start=asked["start"], broker_version=asked["broker_version"], **where)
+    return find_table(path, time, start=asked["start"], broker_version=asked["broker_version"] or NEWEST, **where)
 
 
 def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) -> None:

@@ -1,25 +1,14 @@
-"""Messages on stderr: one sentence each, in kidx's name."""
+"""What is wrong with a command line, in one sentence on stderr."""
 
 from __future__ import annotations
-
-import sys
-from contextlib import suppress
 
 import click
 
 from kidx.errors import meant
-from kidx.text.escaping import plain
+from kidx.report.printing import complain
 
 # A group without a command; click before 8.2 shows help by itself.
 _NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())
-
-
-def complain(sentence: str) -> None:
-    """Write a message to stderr, after everything that was written to stdout before."""
-    with suppress(OSError):
-        sys.stdout.flush()
-    with suppress(OSError):
-        sys.stderr.write(f"kidx: {plain(sentence)}\n")
 
 
 def explain_misuse(refused: click.UsageError) -> None:
@@ -42,7 +31,7 @@ def _what_is_wrong(refused: click.UsageError) -> str:
         known = [] if refused.ctx is None else [n for p in refused.ctx.command.get_params(refused.ctx) for n in p.opts]
         return f"no such option {refused.option_name}" + meant(refused.option_name, known)
     if isinstance(refused, click.BadParameter) and refused.param is not None:
-        named = refused.param.opts[0] if isinstance(refused.param, click.Option) else _argument(refused)
+        named = refused.param.opts[-1] if isinstance(refused.param, click.Option) else _argument(refused)
         if isinstance(refused, click.MissingParameter):
             return f"{named} is missing"
         near = (

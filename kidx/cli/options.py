@@ -1,24 +1,17 @@
-"""Options and arguments that several commands share, and the environment variables that kidx reads."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
 from kidx.cli.values import OFFSET, Bytes
-from kidx.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMON_FORMATS = ("text", "table", "json", "jsonl", "csv")
-ENVIRONMENT = {  # the man page lists these
-    "NO_COLOR": "If set and not empty, output is not coloured, except with `--color always`.",
-    "TERM": "If `dumb`, output is not coloured.",
-    "KIDX_TRACEBACK": "If set and not empty, a bug of kidx shows its traceback.",
-}
 
 
 def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -32,9 +25,18 @@ def all_of(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
-def given(asked: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The options of these names that were used."""
-    return {name: asked[name] for name in names if asked.get(name) is not None and asked[name] is not False}
+def as_argument(name: str, make: Any, *decorators: Callable[[Any], Any]) -> Callable[[F], Callable[..., Any]]:
+    """Several options as one argument of the command: a `make`, a NamedTuple with a field for each option."""
+
+    def add(f: F) -> Callable[..., Any]:
+        @wraps(f)
+        def command(**values: Any) -> Any:
+            made = make(**{field: values.pop(field) for field in make._fields})
+            return f(**values, **{name: made})
+
+        return all_of(*decorators)(command)
+
+    return add
 
 
 def examples(*lines: str) -> str:
@@ -45,6 +47,7 @@ def examples(*lines: str) -> str:
 def format_option(*more: str) -> Callable[[F], F]:
     """--format: the common formats, and those that a command adds."""
     return click.option(
+        "-f",
         "--format",
         "form",
         type=click.Choice([*COMMON_FORMATS, *more]),
@@ -54,18 +57,17 @@ def format_option(*more: str) -> Callable[[F], F]:
     )
 
 
-def iso_option(f: F) -> F:
-    """--iso: each timestamp also in ISO 8601."""
-    return click.option("--iso", is_flag=True, help="Show each timestamp in ISO 8601, too.")(f)
-
-
-def base_offset_option(f: F) -> F:
-    """--base-offset: for files whose name does not give it."""
-    return click.option(
-        "--base-offset",
-        type=OFFSET,
-        help="The segment's base offset, if the file's name does not give it.",
-    )(f)
+iso_option = click.option("--iso", is_flag=True, help="Show each timestamp in ISO 8601, too.")
+base_offset_option = click.option(
+    "--base-offset", type=OFFSET, help="The segment's base offset, if the file's name does not give it."
+)
+color_option = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour marks severity and the warm section; `auto` means on a terminal without NO_COLOR.",
+)
 
 
 def max_inflate_bytes_option(**how: Any) -> Callable[[F], F]:
@@ -89,55 +91,3 @@ def _open_budget(context: click.Context, _: click.Parameter, most_bytes: int) ->
 
 # --max-inflate of a command that reads records in this process: for as long as it runs.
 max_inflate_option = max_inflate_bytes_option(callback=_open_budget, expose_value=False)
-
-
-def from_file_option(f: F) -> F:
-    """--from-file: more paths, one on each line."""
-    return click.option(
-        "--from-file",
-        type=click.Path(readable=False),
-        help="Read more paths from this file, one on each line (`-`: standard input).",
-    )(f)
-
-
-def color_option(f: F) -> F:
-    """--color: when output is coloured."""
-    return click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        help="Colour marks severity and the warm section; `auto` means on a terminal without NO_COLOR.",
-    )(f)
-
-
-def wants_color(choice: str = "auto") -> bool:
-    """Whether output is coloured: as chosen, else on a terminal unless NO_COLOR or TERM forbids it."""
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def paths_from(paths: tuple[str, ...], from_file: str | None) -> list[str]:
-    """Path arguments and those of --from-file, with patterns expanded. Raises UsageError where there are none."""
-    from kidx.logdir.tree import expand
-
-    return list(expand(given_paths(paths, from_file)))
-
-
-def given_paths(paths: tuple[str, ...], from_file: str | None) -> list[str]:
-    """Path arguments and those of --from-file. Raises UsageError where there are none."""
-    given = list(paths)
-    if from_file is not None:
-        given += [line for line in lines_of(from_file) if line]
-    if not given:
-        raise UsageError("no path given; name a file, a directory or a tree (or `-`)")
-    return given
-
-
-def lines_of(path: str) -> Iterator[str]:
-    """The lines of a file of arguments (`-`: standard input), without line ends. File names may hold any bytes."""
-    from kidx.evidence import read_file
-
-    for line in read_file(path).split(b"\n"):
-        yield line.removesuffix(b"\r").decode("utf-8", "surrogateescape")

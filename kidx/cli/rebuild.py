@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.messages import complain
-from kidx.cli.options import examples, format_option, from_file_option, max_inflate_option, paths_from
-from kidx.cli.values import JOBS, Bytes
-from kidx.cli.writing import carry_out_steps, dry_run_option
-from kidx.errors import KidxError, UsageError
+from kidx.cli.options import examples, format_option, max_inflate_option
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import JOBS, PATH, Bytes
+from kidx.cli.writing import Failures, carry_out_steps, dry_run_option
+from kidx.errors import UsageError
 from kidx.execution import usual_jobs
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
+from kidx.report.printing import complain
 
 
 @click.command(
@@ -21,10 +22,11 @@ from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
         "kidx rebuild --in-place --index-interval-bytes 4096 orders-3",
     ),
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @click.option(
+    "-o",
     "--output",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="DIR",
     help="Write DIR/<partition>/<file>; the broker's directories stay as they are.",
 )
@@ -47,7 +49,7 @@ from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
     show_default=True,
     help="The topic's segment.index.bytes.",
 )
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @from_file_option
 @max_inflate_option
 @dry_run_option
@@ -83,19 +85,14 @@ def command(
         raise UsageError("name a place for the indexes: --output DIR, or --in-place (--dry-run writes nothing)")
     if every and not in_place:
         raise UsageError("--all belongs to --in-place; --output always writes all indexes")
-    failures: list[KidxError] = []
-
-    def on_failure(e: KidxError) -> None:
-        complain(str(e))
-        failures.append(e)
-
+    failures = Failures()
     steps = rebuild_steps(
         paths_from(paths, from_file),
         output,
-        on_failure,
+        failures,
         interval_of=IntervalFinder(cluster_of, index_interval_bytes, complain),
         sound_indexes=sound_indexes if in_place and not every else None,
         max_index_size=max_index_size,
         jobs=jobs or usual_jobs(),
     )
-    return max([carry_out_steps(steps, form, dry_run), *(e.exit_status for e in failures)])
+    return max(carry_out_steps(steps, form, dry_run), failures.status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import base_offset_option, examples, format_option
-from kidx.cli.values import Bytes
+from kidx.cli.values import PATH, Bytes
 from kidx.cli.writing import carry_out_steps, dry_run_option
 
 
@@ -15,7 +15,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option
         "kidx resize --max-index-size 10485760 00000000000000004117.index",
     ),
 )
-@click.argument("file", type=click.Path(readable=False))
+@click.argument("file", type=PATH)
 @click.option(
     "--max-index-size",
     type=Bytes(most=2**31 - 1),

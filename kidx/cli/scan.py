@@ -6,11 +6,13 @@ import sys
 
 import click
 
-from kidx.cli.checking import checking_options, options_of
-from kidx.cli.options import color_option, format_option, from_file_option, paths_from
-from kidx.cli.output import print_checked, status_of
-from kidx.cli.values import SparkSetting
+from kidx.cli.checking import Checking, checking_options
+from kidx.cli.options import format_option
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.reporting import Reporting, reporting_options
+from kidx.cli.values import PATH, SparkSetting
 from kidx.errors import UsageError
+from kidx.report.printing import status_of
 
 
 @click.command(
@@ -22,7 +24,7 @@ Examples:
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
 @click.option(
@@ -35,7 +37,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--conf", "config", multiple=True, type=SparkSetting(), help="A setting of Spark's own; may be repeated.")
 @click.option(
     "--out",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="DIR",
     help="Keep results here (or at a URI), and read only what has changed the next time.",
 )
@@ -47,12 +49,10 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--compaction", is_flag=True, help="Show what compaction would save, for every data topic.")
 @click.option("--fresh", is_flag=True, help="Read everything again, even what --out has results for.")
 @click.option(
-    "--spark-log",
-    type=click.Path(dir_okay=False, readable=False),
-    help="Write Spark's own log to this file.  [default: not kept]",
+    "--spark-log", type=click.Path(dir_okay=False, readable=False), help="Write Spark's own log to this file."
 )
+@reporting_options("kafka", "KX1")
 @checking_options
-@color_option
 def command(
     paths: tuple[str, ...],
     from_file: str | None,
@@ -66,18 +66,8 @@ def command(
     compaction: bool,
     fresh: bool,
     spark_log: str | None,
-    fail_level: str,
-    select: str | None,
-    ignore: str | None,
-    quick: bool,
-    deep: bool,
-    sample: str | None,
-    live: bool,
-    every: bool,
-    verbose: bool,
-    base_offset: int | None,
-    max_inflate_bytes: int,
-    color: str,
+    reporting: Reporting,
+    checking: Checking,
 ) -> int:
     """Check a fleet's log dirs with Spark: the findings of `kidx verify`, and answers about the fleet.
 
@@ -97,6 +87,7 @@ def command(
     for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
+<<<<<<< HEAD
     options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
     expanded = paths_from(paths, from_file)
     if spark_log is not None:
@@ -126,6 +117,20 @@ def command(
     status = print_checked(
         form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
     )
+=======
+    options, expanded = checking.options(reporting.codes(RULES)), paths_from(paths, from_file)
+    with ProgressLine() as progress:
+        settings = Settings(master, dict(config), out, entries, compaction, fresh, spark_log)
+        scanned = scan(expanded, options, settings, progress)
+    checked, tables = scanned.checked, scanned.fleet.tables
+    if out is not None:
+        summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))
+        store = write_results(out, scanned, summary)
+        if report:
+            page = fleet_page(tables, checked.findings, summary, scanned.inventory.bytes)
+            store.write("report.html", page.encode("utf-8", "backslashreplace"))
+    status = reporting.show(form, checked, RULES, expanded)
+>>>>>>> main
     if form == "text":
         render_fleet(tables, counts, sys.stdout)
     return status

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kidx.cli.values import Bytes
+from kidx.cli.values import PATH, Bytes
 from kidx.errors import UsageError
 from kidx.text.quantities import timestamp_ms, whole_number
 
@@ -18,7 +18,7 @@ page_size_option = click.option(
 )
 targets_from_option = click.option(
     "--from-file",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="FILE",
     help="Read more targets from this file, one per line.",
 )
@@ -58,7 +58,7 @@ def read_targets(targets: Sequence[str], from_file: str | None, *, times: bool) 
 
 
 def _from_lines(name: str, parse: Callable[[str], int]) -> list[int]:
-    from kidx.cli.options import lines_of
+    from kidx.cli.paths import lines_of
 
     numbers = []
     for line_number, line in enumerate(lines_of(name), 1):

@@ -7,8 +7,9 @@ import sys
 import click
 
 from kidx.cli import options
-from kidx.cli.output import show_table
-from kidx.cli.values import Bytes
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH, Bytes
+from kidx.report.printing import show_table
 
 _EXAMPLES = options.examples(
     "kidx startup /var/lib/kafka/data",
@@ -19,8 +20,8 @@ _EXAMPLES = options.examples(
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="LOGDIR...")
-@options.from_file_option
+@click.argument("paths", nargs=-1, type=PATH, metavar="LOGDIR...")
+@from_file_option
 @click.option(
     "--broker-version",
     "version",
@@ -39,7 +40,7 @@ def command(paths: tuple[str, ...], from_file: str | None, version: str | None, 
     from kidx.report.screens.startup import show
     from kidx.tables.startup import startup_tables
 
-    tables = startup_tables(options.paths_from(paths, from_file), version, rate)
+    tables = startup_tables(paths_from(paths, from_file), version, rate)
 
     def print_all(_: object) -> None:
         if form == "text":

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kidx.cli import options, search_options, trace_options
-from kidx.cli.commands import TakesNegativeNumbers
-from kidx.cli.output import print_table
+from kidx.cli import commands, options, search_options, trace_options, values
+from kidx.report.printing import print_table, wants_color
 
 if TYPE_CHECKING:
     from kidx.tables.table import Table
@@ -31,10 +30,10 @@ Examples:
 
 @click.command(
     epilog=_EXAMPLES,
-    cls=TakesNegativeNumbers,
+    cls=commands.TakesNegativeNumbers,
     sections={f"--{mode}: ": f"With --{mode}" for mode in ("grow", "observe", "simulate")},
 )
-@click.argument("path", metavar="[FILE]", required=False, type=click.Path(readable=False))
+@click.argument("path", metavar="[FILE]", required=False, type=values.PATH)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @trace_options.mode_options
 @search_options.search_option("both")
@@ -63,7 +62,7 @@ def command(form: str, color: str, svg: str | None, html: str | None, **asked: A
         if mode in (trace_options.PAGES, trace_options.GROW):
             from kidx.report.screens.trace import show
 
-            return print_table(table, form, partial(show, color=options.wants_color(color)))
+            return print_table(table, form, partial(show, color=wants_color(color)))
         from kidx.report.screens import page_laboratory
 
         return print_table(table, form, page_laboratory.show)

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from kidx.cli.options import all_of, lines_of
+from kidx.cli.options import all_of
+from kidx.cli.paths import lines_of
+from kidx.cli.tier_options import key_file_option
 from kidx.cli.values import ANY_NUMBER, Bytes, Number
 from kidx.errors import UsageError
 
@@ -50,6 +52,7 @@ mode_options = all_of(
     click.option("--away", metavar="READER", multiple=True, help="--simulate: this reader reads from a slave."),
     click.option("--svg", metavar="FILE", type=_FILE, help="Draw the answer there, too."),
     click.option("--html", metavar="FILE", type=_FILE, help="As one page of HTML."),
+    key_file_option,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import base_offset_option, examples, format_option
+from kidx.cli.values import PATH
 from kidx.cli.writing import carry_out_steps, dry_run_option
 
 
@@ -15,7 +16,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option
         "kidx trim --torn 00000000000000004117.timeindex",
     ),
 )
-@click.argument("file", type=click.Path(readable=False))
+@click.argument("file", type=PATH)
 @click.option("--torn", is_flag=True, help="Also cut off the bytes of a torn last entry.")
 @base_offset_option
 @dry_run_option

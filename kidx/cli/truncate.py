@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import base_offset_option, examples, format_option
-from kidx.cli.values import OFFSET
+from kidx.cli.values import OFFSET, PATH
 from kidx.cli.writing import carry_out_steps, dry_run_option
 
 
@@ -16,7 +16,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option
         "kidx truncate 00000000000000004117.timeindex --to 4711 --dry-run",
     ),
 )
-@click.argument("file", type=click.Path(readable=False))
+@click.argument("file", type=PATH)
 @click.option("--to", "offset", type=OFFSET, required=True, help="The first offset to remove.")
 @click.option("--keep-allocated", is_flag=True, help="Keep the file's size, with zeros after the entries.")
 @base_offset_option

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import examples, format_option
+from kidx.cli.values import PATH
 from kidx.cli.writing import carry_out_steps, dry_run_option
 
 
@@ -15,7 +16,7 @@ from kidx.cli.writing import carry_out_steps, dry_run_option
         "kidx undo --dry-run orders-3",
     ),
 )
-@click.argument("path", type=click.Path(readable=False))
+@click.argument("path", type=PATH)
 @dry_run_option
 @format_option()
 def command(path: str, dry_run: bool, form: str) -> int:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.checking import checking_options, options_of
-from kidx.cli.options import color_option, format_option, from_file_option, paths_from
-from kidx.cli.output import print_checked
-from kidx.cli.values import JOBS
+from kidx.cli.checking import Checking, checking_options
+from kidx.cli.known_findings import KnownFindings, known_findings_options
+from kidx.cli.options import format_option
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.reporting import Reporting, reporting_options
+from kidx.cli.tier_options import tier_options
+from kidx.cli.values import JOBS, PATH
 from kidx.errors import UsageError
 from kidx.evidence import STDIN_NAMES, is_uri
 from kidx.execution import usual_jobs
+
+_SUGGESTING = ("text", "jsonl")  # the formats of --suggest
 
 
 @click.command(
@@ -22,71 +27,71 @@ Examples:
   kidx verify orders-3/00000000000004117222.index
   kidx verify --ignore KX110 --format junit data > kidx.xml
   kidx verify --select KX1,torn-entry --fail-level error '/backup/*/orders-*'
+  kidx verify /var/lib/kafka/data --remote s3://tier --key-file main=private.pem
+  kidx verify --write-baseline known.json data
+  kidx verify --baseline known.json data
   kidx explain KX105
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
+@reporting_options("kafka", "KX1")
+@known_findings_options
 @checking_options
+@tier_options
 @click.option(
     "--kind",
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
     help="The kind of a file whose name does not show it; required for `-`.",
 )
-@click.option("--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
+@click.option("-j", "--jobs", type=JOBS, help="Number of processes.  [default: 2, at most one for each CPU]")
 @click.option(
     "--suggest", is_flag=True, help="Show which kidx command repairs each finding, and what an alternative costs."
 )
-@color_option
 def command(
     paths: tuple[str, ...],
     from_file: str | None,
     form: str,
-    fail_level: str,
-    select: str | None,
-    ignore: str | None,
-    quick: bool,
-    deep: bool,
-    sample: str | None,
-    live: bool,
+    reporting: Reporting,
+    remote: tuple[str, ...],
+    known: KnownFindings,
+    checking: Checking,
     kind: str | None,
     jobs: int | None,
-    every: bool,
     suggest: bool,
-    verbose: bool,
-    base_offset: int | None,
-    max_inflate_bytes: int,
-    color: str,
 ) -> int:
     """Check files, directories or trees: indexes, logs, each against the other, and the files next to them.
 
     PATH is a file, a partition's directory, a log dir, a tree, a pattern, or `-` (standard input, with --kind). Without
     --quick or --deep every index entry and every batch's header and CRC is checked. What was not checked is listed. If
     something cannot be read, the exit status is 3.
+    With --remote, log dirs are held against their tier and __remote_log_metadata; a tier alone can be a PATH.
     """
     from kidx.checks.catalogue import RULES
     from kidx.checks.engine.run import check_all
     from kidx.checks.engine.targets import targets_of
-    from kidx.report.findings.suggestions import FORMATS, render_suggestions
     from kidx.report.screens.progress import ProgressBar
 
-    options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
+    reporting, settings = known.configured(reporting)
+    rules = reporting.codes(RULES)
     expanded = paths_from(paths, from_file)
-    if suggest and form not in FORMATS:
-        raise UsageError(f"--suggest goes with --format {' or '.join(FORMATS)}; {form} has no place for suggestions")
+    if suggest and form not in _SUGGESTING:
+        raise UsageError(
+            f"--suggest goes with --format {' or '.join(_SUGGESTING)}; {form} has no place for suggestions"
+        )
     if kind is None and any(path in STDIN_NAMES for path in expanded):
         raise UsageError("standard input has no name that gives its kind; add --kind")
+    expanded += remote
     if any(map(is_uri, expanded)):
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
+    options = checking.options(rules, kind, jobs or usual_jobs())._replace(remote=remote)
     with ProgressBar("checked") as progress:
-        options = options._replace(kind=kind, jobs=jobs or usual_jobs())
-        checked = check_all(targets_of(expanded), options, progress)
-    status = print_checked(
-        form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
-    )
+        checked = known.kept(check_all(targets_of(expanded), options, progress), settings, RULES)
+    status = reporting.show(form, checked, RULES, expanded)
     if suggest:
+        from kidx.report.findings.suggestions import render_suggestions
         from kidx.state.metadata import cluster_of
         from kidx.surgery.advice import suggest as suggestions_for
         from kidx.surgery.index_interval import IntervalFinder

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kidx import exit_status
-from kidx.cli.messages import complain
 from kidx.errors import KidxError
+from kidx.report.printing import complain
 
 if TYPE_CHECKING:
     from kidx.surgery.steps import Step
@@ -24,6 +24,17 @@ def dry_run_option(f: F) -> F:
     return click.option("--dry-run", is_flag=True, help="Show what would change, entry by entry; write nothing.")(f)
 
 
+class Failures:
+    """Reports each failure on stderr. `status` is the largest of their exit statuses."""
+
+    def __init__(self) -> None:
+        self.status = exit_status.CLEAN
+
+    def __call__(self, failure: KidxError) -> None:
+        complain(str(failure))
+        self.status = max(self.status, failure.exit_status)
+
+
 def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
     """Carry out each step, or only show it, and print the outcomes. Returns the exit status: 3 where a step failed.
 
@@ -33,12 +44,7 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
     from kidx.report.screens.writes import write_diff, write_outcome
     from kidx.tables.writes import entry_change_table, entry_changes, outcomes, write_table
 
-    failed: list[KidxError] = []
-
-    def on_failure(e: KidxError) -> None:
-        complain(str(e))
-        failed.append(e)
-
+    failures = Failures()
     written: list[str] = []
 
     def noted(done: Iterable[Outcome]) -> Iterator[Outcome]:
@@ -47,7 +53,7 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
                 written.append(f"{row['file']}: written" + (f"; backup {row['backup']}" if row["backup"] else ""))
             yield step, row
 
-    done = noted(outcomes(steps, dry_run, on_failure, hashed=form != "text"))
+    done = noted(outcomes(steps, dry_run, failures, hashed=form != "text"))
     try:
         if form != "text":
             render(entry_change_table(done) if dry_run else write_table(done), form)
@@ -62,4 +68,4 @@ def carry_out_steps(steps: Iterable[Step], form: str, dry_run: bool) -> int:
         for sentence in written:
             complain(sentence)
         raise
-    return exit_status.UNREADABLE if failed else exit_status.CLEAN
+    return exit_status.UNREADABLE if failures.status else exit_status.CLEAN

@@ -1,10 +1,12 @@
 """The only place where a data file is opened: read-only, bounded, leaving no trace.
 
-`file` reads what is open, `local` opens files and standard input, `remote` opens object stores, `listing` knows names,
-`page_cache` reads without changing what the system has cached. Callers import from here.
+`file` reads what is open, `limits` bounds what is read as a whole, `local` opens files and standard input, `remote`
+opens object stores, `listing` knows names, `page_cache` reads without changing what the system has cached. Callers
+import from here.
 """
 
-from kidx.evidence.file import SMALL_FILE_BYTES, Evidence, from_bytes
+from kidx.evidence.file import Evidence, from_bytes, system_failures
+from kidx.evidence.limits import SMALL_FILE_BYTES
 from kidx.evidence.listing import (
     STDIN_NAMES,
     Entry,
@@ -37,4 +39,5 @@ __all__ = [
     "open_evidence",
     "open_inside",
     "read_file",
+    "system_failures",
 ]

@@ -8,14 +8,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from kidx.errors import CannotRead, ChangedWhileRead, TooLarge
+from kidx.evidence.limits import small_file_limit
 
 if TYPE_CHECKING:
     from kidx.evidence.page_cache import NeutralReader
 
-SMALL_FILE_BYTES = 16 << 20  # checkpoints, snapshots, properties, journals: Kafka's own have some kilobytes
 _CHUNK_BYTES = 1 << 20
 _FIRST_ZEROS_BYTES = 4096  # most files end in data, so the first look at a file's end is short
 _ZEROS = bytes(_CHUNK_BYTES)
@@ -31,6 +33,24 @@ _REASONS = {
     errno.EIO: "the device failed to read it (input/output error)",
     errno.ESTALE: "the file server no longer has it (stale handle); try again",
 }
+# Answers about a path, and not failures to give one.
+_ANSWERS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.EACCES, errno.EPERM)
+_failures: ContextVar[list[str] | None] = ContextVar("system failures", default=None)
+
+
+@contextmanager
+def system_failures() -> Iterator[list[str]]:
+    """The sentences of all CannotRead that come meanwhile from failures of the system (EIO, ESTALE, ENOMEM, ...).
+
+    Also of those that a caller handles because it can do without the file: what it concludes then is incomplete, so
+    the run has to report them. A forked process has a list of its own.
+    """
+    found: list[str] = []
+    token = _failures.set(found)
+    try:
+        yield found
+    finally:
+        _failures.reset(token)
 
 
 class Evidence:
@@ -91,6 +111,10 @@ class Evidence:
             raise cannot_read(self.path, e) from None
         return data
 
+    def read_range(self, position: int, length: int) -> bytes:
+        """As `read`, but a store is asked for these bytes alone, in one request: for what is read once."""
+        return self.read(position, length)
+
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill `buffer` (writable, of bytes) from `position`; how many bytes came, fewer only at the end."""
         wanted = max(0, min(len(buffer), self.size - position))
@@ -112,8 +136,9 @@ class Evidence:
             raise cannot_read(self.path, e) from None
         return done
 
-    def read_all(self, limit_bytes: int = SMALL_FILE_BYTES) -> bytes:
-        """The whole file as it was when opened. Raises TooLarge above `limit_bytes`."""
+    def read_all(self, limit_bytes: int | None = None) -> bytes:
+        """The whole file as it was when opened. Raises TooLarge above the limit, by default small_file_limit's."""
+        limit_bytes = small_file_limit(self.path) if limit_bytes is None else limit_bytes
         if self.size > limit_bytes:
             raise TooLarge(
                 f"{self.path}: {self.size:,} bytes; kidx reads at most {limit_bytes:,} of a file of this kind"
@@ -188,4 +213,8 @@ def cannot_read(path: str, e: OSError | ValueError) -> CannotRead:
     """The error that says why the system does not give a file."""
     if isinstance(e, ValueError):  # "embedded null byte", or a character that no file name holds here
         return CannotRead(f"{path}: no file can have such a name")
-    return CannotRead(f"{path}: {_REASONS.get(e.errno or 0, (e.strerror or str(e)).lower())}")
+    error = CannotRead(f"{path}: {_REASONS.get(e.errno or 0, (e.strerror or str(e)).lower())}")
+    noted = _failures.get()
+    if noted is not None and e.errno not in _ANSWERS:
+        noted.append(str(error))
+    return error

@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from typing import Protocol
 
 from kidx.evidence.file import cannot_read
 
@@ -17,24 +16,8 @@ STDIN_NAMES = ("-", "/dev/stdin")
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
-class Entry(Protocol):
-    """What a listing says of one name: os.DirEntry, or a remote store's answer."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
-
-
-class _LocalEntry:
-    """os.DirEntry, whose failures are CannotRead with the entry's path."""
+class Entry:
+    """One name in a directory: an os.DirEntry whose failures raise CannotRead with its path."""
 
     __slots__ = ("_entry", "name", "path")
 
@@ -79,13 +62,33 @@ def list_directory(path: str) -> Sequence[Entry]:
         return list_remote(path)
     try:
         with os.scandir(path) as entries:
-            return sorted(map(_LocalEntry, entries), key=lambda entry: entry.name)
+            return sorted(map(Entry, entries), key=lambda entry: entry.name)
     except (OSError, ValueError) as e:
         raise cannot_read(path, e) from None
 
 
+def may_be_object(path: str) -> bool:
+    """Whether a path may name a part of a remote log segment: a dash follows 20 characters (remote_objects)."""
+    name = path[path.rfind("/") + 1 :]
+    return name[20:21] == "-" and len(name) > 43
+
+
+def _is_part(path: str) -> bool:
+    """Whether a path that names no file names a part of a remote segment."""
+    if not may_be_object(path):
+        return False
+    from kidx.evidence.tiered import has_part
+
+    return has_part(path)
+
+
 def file_size(path: str) -> int:
-    """A file's size in bytes, without opening it. Raises CannotRead."""
+    """A file's size in bytes, without opening it; a part of a remote segment is opened. Raises CannotRead."""
+    if _is_part(path) and not _there(path):
+        from kidx.evidence.local import open_evidence
+
+        with open_evidence(path) as evidence:
+            return evidence.size
     if is_uri(path):
         from kidx.evidence.remote import remote_status
 
@@ -112,7 +115,14 @@ def must_exist(path: str) -> None:
 
 
 def exists(path: str) -> bool:
-    """Whether there is anything of that name, including dangling symbolic links. Raises CannotRead."""
+    """Whether there is anything of that name, including dangling symbolic links, and parts of remote segments.
+
+    Raises CannotRead.
+    """
+    return _there(path) or _is_part(path)
+
+
+def _there(path: str) -> bool:
     if is_uri(path):
         from kidx.evidence.remote import remote_status
 

@@ -10,8 +10,8 @@ import stat
 import sys
 
 from kidx.errors import CannotRead, LimitExceeded, TooLarge
-from kidx.evidence.file import SMALL_FILE_BYTES, Evidence, cannot_read, from_bytes
-from kidx.evidence.listing import STDIN_NAMES, is_uri
+from kidx.evidence.file import Evidence, cannot_read, from_bytes
+from kidx.evidence.listing import STDIN_NAMES, is_uri, may_be_object
 
 STREAM_LIMIT_BYTES = 2 << 30  # a segment and its indexes are at most 2^31-1 bytes: Kafka addresses them with an int
 SEGMENT_LIMIT_BYTES = 2**31 - 1
@@ -28,7 +28,20 @@ def open_evidence(path: str) -> Evidence:
     The access time is kept where the system allows it (O_NOATIME: the owner, or root). Raises CannotRead for a file
     that is missing, forbidden, a directory, a FIFO, a socket or a device, TooLarge for a log or index that is larger
     than Kafka can address.
+
+    A part of a remote segment is put together from its objects where they are Aiven's: see kidx.evidence.tiered.
     """
+    if may_be_object(path):
+        from kidx.evidence.tiered import open_part
+
+        part = open_part(path)
+        if part is not None:
+            return part
+    return open_plain(path)
+
+
+def open_plain(path: str) -> Evidence:
+    """As `open_evidence`, but the file itself, whatever it is a part of."""
     if is_uri(path):
         from kidx.evidence.remote import open_remote
 
@@ -48,8 +61,8 @@ def open_inside(directory_fd: int, name: str, path: str) -> Evidence:
     return _open(name, path, directory_fd, _FLAGS | os.O_NOFOLLOW)
 
 
-def read_file(path: str, limit_bytes: int = SMALL_FILE_BYTES) -> bytes:
-    """A whole small file (a checkpoint, a snapshot, a properties file). Raises TooLarge above `limit_bytes`."""
+def read_file(path: str, limit_bytes: int | None = None) -> bytes:
+    """A whole small file (a checkpoint, a snapshot, a properties file). Raises TooLarge as Evidence.read_all does."""
     with open_evidence(path) as evidence:
         return evidence.read_all(limit_bytes)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from kidx.errors import CannotRead, MissingExtra, UsageError
 from kidx.evidence.file import Evidence
+from kidx.evidence.listing import Entry
 
 _BLOCK_BYTES = 4 << 20  # a request costs a round trip, so short reads are served from whole blocks
 _BLOCKS_KEPT = 4
@@ -50,6 +51,11 @@ class RemoteEvidence(Evidence):
         if len(piece) < length:
             piece += self._block(start + _BLOCK_BYTES)[: length - len(piece)]
         return piece
+
+    def read_range(self, position: int, length: int) -> bytes:
+        """As `read`, in one request for these bytes alone."""
+        length = max(0, min(length, self.size - position))
+        return self._fetch(position, length) if length else b""
 
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill `buffer` from `position`; how many bytes came, fewer only at the end."""
@@ -86,8 +92,10 @@ class RemoteEvidence(Evidence):
         return data
 
 
-class RemoteEntry:
-    """What a listing says of one name, with the methods of os.DirEntry that kidx uses."""
+class RemoteEntry(Entry):
+    """One name in a remote directory; its type, size and time come from the listing."""
+
+    __slots__ = ("_is_dir", "_stat")
 
     def __init__(self, directory: str, info: Any) -> None:
         self.name: str = info.base_name

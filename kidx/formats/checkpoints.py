@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from kidx.errors import WrongFormat
 
+_MOST_PROBLEMS = 1000  # a file with more of them is no checkpoint: the rest of it is not read
+
 
 class PartitionOffset(NamedTuple):
     """A line of an offset checkpoint; the file determines its meaning (recovery point, high watermark, ...)."""
@@ -39,12 +41,16 @@ def parse_offset_checkpoint(data: bytes) -> tuple[list[PartitionOffset], list[Pr
     An empty file is no problem: Kafka creates the file before it first writes to it.
     """
     rows, problems = _checkpoint_lines(data, 3)
-    offsets = [PartitionOffset(fields[0], int(fields[1]), int(fields[2])) for _, fields in rows]
-    seen: dict[tuple[str, int], int] = {}
-    for (number, _), row in zip(rows, offsets, strict=True):
-        if (row.topic, row.partition) in seen:
+    offsets = []
+    seen: set[tuple[str, int]] = set()
+    for number, fields in rows:
+        row = PartitionOffset(fields[0], int(fields[1]), int(fields[2]))
+        if row[:2] in seen:
             problems.append(Problem(number, f"{row.topic}-{row.partition} stands here a second time"))
-        seen[row.topic, row.partition] = number
+            if len(problems) > _MOST_PROBLEMS:
+                break
+        seen.add(row[:2])
+        offsets.append(row)
     return offsets, problems
 
 
@@ -56,6 +62,8 @@ def parse_leader_epochs(data: bytes) -> tuple[list[EpochStart], list[Problem]]:
         if epochs[at].epoch <= epochs[at - 1].epoch or epochs[at].start_offset <= epochs[at - 1].start_offset:
             before, here = " ".join(map(str, epochs[at - 1])), " ".join(map(str, epochs[at]))
             problems.append(Problem(rows[at][0], f"'{here}' does not rise above '{before}'"))
+            if len(problems) > _MOST_PROBLEMS:
+                break
     return epochs, problems
 
 
@@ -69,7 +77,7 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
     if lines[-1] == "":
         lines.pop()
     if lines[0].strip() != "0":
-        problems.append(Problem(1, f"the version is {lines[0]!r}, and only 0 exists"))
+        problems.append(Problem(1, f"the version is {lines[0][:200]!r}, and only 0 exists"))
     rows = []
     for number, line in enumerate(lines[2:], 3):
         fields = _fields(line)
@@ -77,10 +85,12 @@ def _checkpoint_lines(data: bytes, width: int) -> tuple[list[tuple[int, list[str
         if len(fields) == width and all(map(_is_integer, numbers)):
             rows.append((number, fields))
         else:
-            problems.append(Problem(number, f"{line!r} is not '{layout}'"))
+            problems.append(Problem(number, f"{line[:200]!r} is not '{layout}'"))
+            if len(problems) > _MOST_PROBLEMS:
+                break
     claimed = lines[1].strip() if len(lines) > 1 else ""
     if claimed != str(len(lines) - 2):
-        problems.append(Problem(2, f"{claimed!r} lines are announced, and {max(0, len(lines) - 2)} follow"))
+        problems.append(Problem(2, f"{claimed[:200]!r} lines are announced, and {max(0, len(lines) - 2)} follow"))
     return rows, problems
 
 

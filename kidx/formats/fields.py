@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,13 +17,13 @@ _NUMPY = {"b": "i1", "h": ">i2", "i": ">i4", "q": ">i8", "B": "u1", "I": ">u4"}
 _BITS = {"b": 8, "h": 16, "i": 32, "q": 64, "B": 8, "I": 32}
 
 
-class Field(NamedTuple):
+class Field:
     """One field: `code` is its struct letter (b h i q signed, B I unsigned), `unit` that of its number."""
 
-    name: str
-    code: str
-    unit: str
-    meaning: str
+    __slots__ = ("code", "meaning", "name", "unit")
+
+    def __init__(self, name: str, code: str, unit: str, meaning: str) -> None:
+        self.name, self.code, self.unit, self.meaning = name, code, unit, meaning
 
     @property
     def type_name(self) -> str:

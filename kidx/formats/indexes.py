@@ -7,13 +7,28 @@ is defined only here: KIP-1333 plans a 12-byte offset index entry without any ma
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.formats.fields import Field, RecordFormat
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     import numpy as np
     import numpy.typing as npt
+
+    class Bytes(Protocol):
+        """The methods of a file that `extent_of` uses: kidx.evidence.Evidence has them."""
+
+        @property
+        def size(self) -> int: ...
+
+        def read(self, position: int, length: int) -> bytes: ...
+
+        def nonzero_end(self, start: int = 0, end: int | None = None) -> int: ...
+
+        def data_ranges(self, start: int = 0, end: int | None = None) -> list[tuple[int, int]]: ...
+
 
 MAX_RELATIVE_OFFSET = 2**31 - 1  # AbstractIndex.toRelative: offset - base offset must fit a Java int
 WARM_SECTION_BYTES = 8192  # AbstractIndex.warmEntries (KAFKA-6432)
@@ -162,19 +177,6 @@ class Extent(NamedTuple):
     entries: int
     zero_tail_bytes: int
     torn_bytes: int
-
-
-class Bytes(Protocol):
-    """The methods of a file that `extent_of` uses: its size, bytes by position, and where its trailing zeros begin."""
-
-    @property
-    def size(self) -> int: ...
-
-    def read(self, position: int, length: int) -> bytes: ...
-
-    def nonzero_end(self, start: int = 0, end: int | None = None) -> int: ...
-
-    def data_ranges(self, start: int = 0, end: int | None = None) -> list[tuple[int, int]]: ...
 
 
 def extent_of(index_format: IndexFormat, file: Bytes, *, search: bool = False) -> Extent:

@@ -31,18 +31,17 @@ PARTITION, DELETED, FUTURE, STRAY = "partition", "delete", "future", "stray"
 LOST_FOUND, INDEX_CACHE, OTHER_DIRECTORY = "lost+found", "remote-log-index-cache", "directory"
 KNOWN_FILE, OTHER_FILE = "known_file", "file"
 
-_PROPERTIES_BYTES = 1 << 16  # files of a few lines
-_CHECKPOINT_BYTES = 64 << 20  # a line a partition
 _LARGEST_PARTITION = 2**31 - 1
 _ID_BYTES = 16
-_RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved: the ids with so small a number
+RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved: the ids with so small a number
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file or directory: its path and one phrase."""
+    """What is wrong with a file or directory: its path and one phrase. `unread`: it could not be read."""
 
     path: str
     why: str
+    unread: bool = False
 
 
 class LogDirEntry(NamedTuple):
@@ -149,27 +148,27 @@ class LogDir:
     def identity(self) -> Identity:
         """The cluster, node and directory ids in meta.properties."""
         path = os.path.join(self.directory, META_PROPERTIES)
-        data, problems = self._content(META_PROPERTIES, _PROPERTIES_BYTES)
+        data, problems = self._content(META_PROPERTIES)
         if data is None:
             return Identity(problems=problems)
-        said = parse_properties(data)
-        version, wrong = _integer(said, "version", path)
+        properties = parse_properties(data)
+        version, wrong = _integer(properties, "version", path)
         name = "broker.id" if version == 0 else "node.id"
-        node_id, wrong_node = _integer(said, name, path)
+        node_id, wrong_node = _integer(properties, name, path)
         found = [*wrong, *wrong_node]
-        cluster_id, directory_id = said.get("cluster.id"), said.get("directory.id")
+        cluster_id, directory_id = properties.get("cluster.id"), properties.get("directory.id")
         if cluster_id is not None and cluster_id.startswith("Some("):  # any other text may be a cluster's id
             found.append(
                 Problem(path, f"cluster.id={cluster_id[:100]}: a known image wrote Scala's Some() around the id")
             )
-        if directory_id is not None and (why := why_no_id(directory_id, _RESERVED_DIRECTORY_IDS)):
+        if directory_id is not None and (why := why_no_id(directory_id, RESERVED_DIRECTORY_IDS)):
             found.append(Problem(path, f"directory.id={directory_id[:100]}: {why}"))
         return Identity(cluster_id, node_id, directory_id, version, tuple(found))
 
     @cached_property
     def clean_shutdown(self) -> CleanShutdown | None:
         """The mark of a clean stop, None without one: the broker runs, or did not stop cleanly."""
-        data, problems = self._content(CLEAN_SHUTDOWN_MARK, _PROPERTIES_BYTES)
+        data, problems = self._content(CLEAN_SHUTDOWN_MARK)
         if data is None:
             return CleanShutdown(None, problems) if problems else None
         if not data:
@@ -193,7 +192,7 @@ class LogDir:
     def checkpoint(self, name: str) -> Checkpoint:
         """An offset checkpoint by its file's name (RECOVERY_POINTS, ...), read once."""
         if name not in self._checkpoints:
-            data, problems = self._content(name, _CHECKPOINT_BYTES)
+            data, problems = self._content(name)
             lines, wrong = parse_offset_checkpoint(data or b"")
             path = os.path.join(self.directory, name)
             found = (Problem(path, f"line {p.line}: {p.why}" if p.line else p.why) for p in wrong)
@@ -205,11 +204,11 @@ class LogDir:
     def _checkpoints(self) -> dict[str, Checkpoint]:
         return {}
 
-    def _content(self, name: str, limit_bytes: int) -> tuple[bytes | None, tuple[Problem, ...]]:
+    def _content(self, name: str) -> tuple[bytes | None, tuple[Problem, ...]]:
         """A file's bytes, None if it is missing or cannot be read; the latter is a problem."""
         if not any(entry.name == name for entry in self.entries):
             return None, ()
-        return _read(os.path.join(self.directory, name), limit_bytes)
+        return _read(os.path.join(self.directory, name))
 
 
 def partition_identity(partition: Partition) -> PartitionIdentity:
@@ -217,15 +216,15 @@ def partition_identity(partition: Partition) -> PartitionIdentity:
     path = os.path.join(partition.directory, PARTITION_METADATA)
     if not any(os.path.basename(file.path) == PARTITION_METADATA for file in partition.files):
         return PartitionIdentity()
-    data, problems = _read(path, _PROPERTIES_BYTES)
+    data, problems = _read(path)
     if data is None:
         return PartitionIdentity(problems=problems)
     try:
-        said = parse_partition_metadata(data)
+        properties = parse_partition_metadata(data)
     except WrongFormat as e:
         return PartitionIdentity(problems=(Problem(path, str(e)),))
-    version, found = _integer(said, "version", path)
-    topic_id = said.get("topic_id")
+    version, found = _integer(properties, "version", path)
+    topic_id = properties.get("topic_id")
     why = "it has no topic_id" if topic_id is None else why_no_id(topic_id)
     if why:
         found.append(Problem(path, why if topic_id is None else f"topic_id {topic_id[:100]}: {why}"))
@@ -256,15 +255,15 @@ def sibling_log_dirs(log_dir: LogDir, most: int = 256) -> list[LogDir]:
     return found
 
 
-def _read(path: str, limit_bytes: int) -> tuple[bytes | None, tuple[Problem, ...]]:
+def _read(path: str) -> tuple[bytes | None, tuple[Problem, ...]]:
     try:
-        return read_file(path, limit_bytes), ()
+        return read_file(path), ()
     except KidxError as e:
-        return None, (Problem(path, str(e).removeprefix(f"{path}: ")),)
+        return None, (Problem(path, str(e).removeprefix(f"{path}: "), unread=True),)
 
 
-def _integer(said: dict[str, str], key: str, path: str) -> tuple[int | None, list[Problem]]:
-    text = said.get(key)
+def _integer(properties: dict[str, str], key: str, path: str) -> tuple[int | None, list[Problem]]:
+    text = properties.get(key)
     if text is None:
         return None, [Problem(path, f"it has no {key}")]
     digits = text.removeprefix("-")

@@ -3,17 +3,18 @@
 Source: org.apache.kafka.storage.internals.log.LogFileUtils and UnifiedLog; tiered storage: RemoteIndexCache.
 """
 
-from __future__ import annotations
-
 import os
 from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import INDEX_OF_KIND as INDEX_OF_KIND
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
+from kidx.formats.remote_objects import INDEXES, MANIFEST, PARTS, parse_object_name
 
 LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
 PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"
+LEADER_EPOCHS = "leader_epochs"
+REMOTE_MANIFEST, REMOTE_INDEXES = "remote_manifest", "remote_indexes"  # objects of Aiven's plugin for tiered storage
 
 _KIND_OF_SUFFIX = {
     ".log": LOG,
@@ -22,8 +23,14 @@ _KIND_OF_SUFFIX = {
     ".checkpoint": METADATA_SNAPSHOT,
 }
 SEGMENT_SUFFIX = {kind: suffix for suffix, kind in _KIND_OF_SUFFIX.items()}
+_KIND_OF_OBJECT = {
+    **_KIND_OF_SUFFIX,
+    ".leader_epoch_checkpoint": LEADER_EPOCHS,
+    INDEXES: REMOTE_INDEXES,
+    MANIFEST: REMOTE_MANIFEST,
+}
 _KIND_OF_NAME = {
-    "leader-epoch-checkpoint": "leader_epochs",
+    "leader-epoch-checkpoint": LEADER_EPOCHS,
     "partition.metadata": "partition_metadata",
     "quorum-state": "quorum_state",
     "meta.properties": "meta_properties",
@@ -48,7 +55,7 @@ _PARTITION = r"(.+)-([0-9]+)(?:\.[0-9a-f]{32}-(delete|future|stray))?"
 class FileName(NamedTuple):
     """A parsed file name. `base_offset` is None if the name has none; `state` is "", ".deleted", ...
 
-    `tag` distinguishes files of one base offset: a tiered segment's UUID, a KRaft snapshot's epoch; else "".
+    `tag` distinguishes files of one base offset: a remote segment's id, a KRaft snapshot's epoch; else "".
     """
 
     kind: str
@@ -70,6 +77,8 @@ def parse_file_name(path: str) -> FileName | None:
     name = os.path.basename(path)
     if name in _KIND_OF_NAME:
         return FileName(_KIND_OF_NAME[name], None, "")
+    if name[20:21] == "-" and (found := parse_object_name(name)):
+        return FileName(_KIND_OF_OBJECT[found.suffix], found.base_offset, "", found.segment_id)
     digits, tag, suffix, state = name[:20], "", name[20:], ""
     if not (digits.isascii() and digits.isdigit() and suffix in _KIND_OF_SUFFIX):  # not a common name
         import re
@@ -87,6 +96,18 @@ def parse_file_name(path: str) -> FileName | None:
     if base_offset is not None and base_offset > _LARGEST_OFFSET:
         base_offset = None
     return FileName(kind, base_offset, state, tag)
+
+
+def parts_of_segment(path: str) -> list[tuple[str, FileName]]:
+    """Paths and names of the parts of a remote segment that are in its `.indexes` object, by its manifest's path.
+
+    kidx opens them by these names (kidx.evidence.tiered). The transaction index of a segment without one is empty.
+    """
+    name = parse_object_name(os.path.basename(path))
+    if name is None or name.suffix not in (MANIFEST, INDEXES):
+        return []
+    stem = path.removesuffix(name.suffix)
+    return [(stem + s, FileName(_KIND_OF_OBJECT[s], name.base_offset, "", name.segment_id)) for s in PARTS]
 
 
 def parse_partition_name(path: str) -> PartitionName | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,9 +17,11 @@ from kidx.logdir.names import (
     LOG,
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
+    REMOTE_MANIFEST,
     FileName,
     parse_file_name,
     parse_partition_name,
+    parts_of_segment,
 )
 
 
@@ -73,12 +76,15 @@ class Partition:
 
     @cached_property
     def files(self) -> list[DataFile]:
-        """Every data file of the directory, by name."""
+        """Every data file of the directory, by name; for the manifest of a remote segment also the parts it names."""
         found = []
         for entry in self._entries if self._entries is not None else list_directory(self.directory or "."):
             name = parse_file_name(entry.name)
             if name is not None:
-                found.append(DataFile(os.path.join(self.directory, entry.name), name))
+                path = os.path.join(self.directory, entry.name)
+                found.append(DataFile(path, name))
+                if name.kind == REMOTE_MANIFEST:
+                    found += [DataFile(*part) for part in parts_of_segment(path)]
         return found
 
     @cached_property
@@ -131,8 +137,10 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         matches = [path]
         if is_uri(path):
             matches = _remote_matches(path) or matches
-        elif path != "-" and not os.path.lexists(path):
-            matches = _local_matches(path) or matches
+        elif path != "-":
+            with suppress(CannotRead):  # opening it reports why
+                if not exists(path):
+                    matches = _local_matches(path) or matches
         for match in matches:
             if match not in seen:
                 seen.add(match)

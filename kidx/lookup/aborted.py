@@ -34,7 +34,7 @@ class AbortedTransactions(NamedTuple):
 def read_transactions(evidence: Evidence) -> Iterator[AbortedTransaction]:
     """The valid entries of a transaction index, in order."""
     size = TRANSACTION_INDEX.size
-    entries = extent_of(TRANSACTION_INDEX, evidence, search=True).entries
+    entries = extent_of(TRANSACTION_INDEX, evidence).entries
     for start in range(0, entries * size, _CHUNK_ENTRIES * size):
         chunk = evidence.read(start, min(_CHUNK_ENTRIES * size, entries * size - start))
         for fields in TRANSACTION_INDEX.struct.iter_unpack(chunk):

@@ -6,28 +6,21 @@ Sources: org.apache.kafka.storage.internals.log.OffsetIndex (lookup, fetchUpperB
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kidx.errors import WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats.indexes import Extent, IndexFormat, decode, entries_array, extent_of
-from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, Recorder, search
-from kidx.pages.geometry import PAGE_BYTES, pages_touched
+from kidx.lookup.search import KEY, LOWER, UPPER, WARM, Bounds, ReadSlot, search
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from kidx.lookup.many_lookups import ManyLookups
+    from kidx.lookup.search_path import LookUp
 
-class LookUp(NamedTuple):
-    """One search: the slot it ends in (-1 none), what Kafka's method returns (key, value; None for nothing), the slots
-    read in order, and the distinct pages touched in the order of first touch.
-    """
-
-    slot: int
-    answer: tuple[int, int] | None
-    probes: list[int]
-    pages: list[int]
+MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
 
 
 class IndexReader:
@@ -86,6 +79,15 @@ class IndexReader:
             self.index_format.key if by == KEY else self.index_format.value
         ]
 
+    def many_lookups(self, by: str = KEY) -> ManyLookups | None:
+        """The index prepared for millions of look-ups; None if its keys (or values) do not strictly rise."""
+        from kidx.lookup.many_lookups import ManyLookups
+
+        try:
+            return ManyLookups(self.column(by), self.index_format.size, self.index_format.warm_entries)
+        except ValueError:
+            return None
+
     def reader(self, by: str = KEY) -> ReadSlot:
         """The function from slot to key, or to value, that a search compares."""
         entry, part = self.entry, 0 if by == KEY else 1
@@ -113,18 +115,15 @@ class IndexReader:
         return self.index_format.fallback(self.base_offset)
 
     def look_up(
-        self, target: int, by: str = KEY, bound: str = LOWER, search: str = WARM, page_bytes: int = PAGE_BYTES
+        self, target: int, by: str = KEY, bound: str = LOWER, search: str = WARM, page_bytes: int = 4096
     ) -> LookUp:
         """Search for a key (or value) and record how: KEY or VALUE, LOWER or UPPER, WARM or STANDARD.
 
-        Raises WrongFormat for a transaction index.
+        `page_bytes` is the size of a page. Raises WrongFormat for a transaction index.
         """
-        recorder = Recorder(self.reader(by))
-        bounds = self.bounds(target, by, search, recorder)
-        slot = bounds.lower if bound == LOWER else bounds.upper
-        probes = [probed for probed, _ in recorder.probes]
-        pages = pages_touched(probes, self.index_format.size, page_bytes)
-        return LookUp(slot, self.answer(slot, by, bound), probes, pages)
+        from kidx.lookup.search_path import look_up
+
+        return look_up(self, target, by, bound, search, page_bytes)
 
     def lookup(self, target: int) -> tuple[int, int]:
         """OffsetIndex.lookup or TimeIndex.lookup: the last entry at or below the target, or the fallback."""

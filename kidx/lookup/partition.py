@@ -112,7 +112,11 @@ class PartitionReader:
 
     def segment_of_time(self, timestamp: int) -> Segment | None:
         """The first segment whose largest timestamp is at least this one, or None."""
-        for segment in self.segments:
+        return self.segment_of_time_in(self.segments, timestamp)
+
+    def segment_of_time_in(self, segments: Sequence[Segment], timestamp: int) -> Segment | None:
+        """The same of some segments."""
+        for segment in segments:
             with SegmentReader(segment) as reader:
                 largest, _ = reader.largest_timestamp(active=self.active(segment))
                 if largest < 0:
@@ -123,8 +127,12 @@ class PartitionReader:
 
     def segment_of_largest_time(self) -> tuple[Segment, int, int]:
         """The first segment with the partition's largest timestamp, that timestamp, and its offset."""
+        return self.largest_time_of(self.segments)
+
+    def largest_time_of(self, segments: Sequence[Segment]) -> tuple[Segment, int, int]:
+        """The same of some segments."""
         largest = []
-        for segment in self.segments:
+        for segment in segments:
             with SegmentReader(segment) as reader:
                 largest.append((segment, *reader.largest_timestamp(active=self.active(segment))))
         return max(largest, key=lambda found: found[1])
@@ -162,23 +170,29 @@ class PartitionReader:
         answers that only tiered storage has.
         """
         if timestamp < 0:
-            self._must_be_known(timestamp, start, broker_version)
+            self.must_be_known(timestamp, start, broker_version)
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            word = word_of(timestamp)
+            raise CannotRead(
+                f"{self.partition.directory}: {word} ({timestamp}) is known from the remote tier, which --remote "
+                "names; for a partition that is not tiered a broker answers none"
+            )
         if timestamp == LATEST:
-            return Listed(None, FoundTime(0, -1, self.fetch_end(isolation), self._epochs.latest), 0, None)
+            return Listed(None, FoundTime(0, -1, self.fetch_end(isolation), self.epochs.latest), 0, None)
         if timestamp in (EARLIEST, EARLIEST_LOCAL):  # the local log of a tiered one starts with its first segment, too
             offset = self.start_offset
-            return Listed(None, FoundTime(0, -1, offset, self._epochs.at(offset)), 0, None)
+            return Listed(None, FoundTime(0, -1, offset, self.epochs.at(offset)), 0, None)
         if timestamp == MAX_TIMESTAMP:
             segment, largest, offset = self.segment_of_largest_time()
             with SegmentReader(segment) as reader:
                 if broker_version >= versions.MAX_TIMESTAMP_BY_RECORD:
                     found = reader.find_timestamp_from(largest, offset)
                 else:  # the offset next to it in the time index, usually its batch's last, and the newest epoch
-                    entry = (largest, offset, self._epochs.latest) if largest >= 0 else (None, None, None)
+                    entry = (largest, offset, self.epochs.latest) if largest >= 0 else (None, None, None)
                     found = FoundTime(0, *entry)
                 if watch:
                     watch(reader)
-            return self._listed(segment, found, isolation)
+            return self.listed(segment, found, isolation)
         in_time = self.segment_of_time(timestamp)
         if in_time is None:
             return Listed(None, None, 0, "no segment has a timestamp so late")
@@ -186,9 +200,10 @@ class PartitionReader:
             found = reader.find_by_timestamp(timestamp, max(self.start_offset, start or 0))
             if watch:
                 watch(reader)
-        return self._listed(in_time, found, isolation)
+        return self.listed(in_time, found, isolation)
 
-    def _listed(self, segment: Segment, found: FoundTime, isolation: str | None) -> Listed:
+    def listed(self, segment: Segment, found: FoundTime, isolation: str | None) -> Listed:
+        """What a search in a segment found, as consumers of an isolation level get it."""
         if found.offset is None:
             return Listed(segment, None, found.bytes_walked, "the segment that reaches this time has no such record")
         end = self.fetch_end(isolation)
@@ -197,31 +212,27 @@ class PartitionReader:
             return Listed(segment, None, found.bytes_walked, why)
         return Listed(segment, found, found.bytes_walked, None)
 
-    def _must_be_known(self, timestamp: int, start: int | None, broker_version: versions.Version) -> None:
+    def must_be_known(self, timestamp: int, start: int | None, broker_version: versions.Version) -> None:
+        """Raises UsageError for one of SPECIAL that a broker of that version does not know, or with a `start`."""
         if timestamp < EARLIEST_PENDING_UPLOAD:
             known = ", ".join(f"{number} ({word})" for word, number in SPECIAL.items())
             raise UsageError(f"{timestamp} is no time: negative ones that a broker knows are {known}")
         since = _SINCE.get(timestamp, versions.OLDEST)
         if broker_version < since:
-            word, text = _word_of(timestamp), versions.version_text
+            word, text = word_of(timestamp), versions.version_text
             raise UsageError(
                 f"{word} ({timestamp}): a broker of {text(broker_version)} does not know it; it came with {text(since)}"
             )
         if start is not None:
             raise UsageError(f"{timestamp} asks for no time, so --start has no meaning with it")
-        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-            word = _word_of(timestamp)
-            raise CannotRead(
-                f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
-                "a partition's files; for a partition that is not tiered a broker answers none"
-            )
 
     @cached_property
-    def _epochs(self) -> _Epochs:
+    def epochs(self) -> Epochs:
+        """The leader epochs of the log."""
         from kidx.formats.checkpoints import parse_leader_epochs
 
         path = os.path.join(self.partition.directory, "leader-epoch-checkpoint")
-        return _Epochs(parse_leader_epochs(read_file(path))[0] if exists(path) else [])
+        return Epochs(parse_leader_epochs(read_file(path))[0] if exists(path) else [])
 
     def checkpointed(self, name: str) -> int | None:
         """This partition's offset in a checkpoint file of the log dir, None if it has none."""
@@ -242,11 +253,12 @@ class PartitionReader:
         return not is_aborted(self.segments_from(segment), batch.producer_id, offset)
 
 
-def _word_of(timestamp: int) -> str:
+def word_of(timestamp: int) -> str:
+    """The name of one of SPECIAL."""
     return next(word for word, number in SPECIAL.items() if number == timestamp)
 
 
-class _Epochs:
+class Epochs:
     """The lines of leader-epoch-checkpoint; None for an epoch that it does not have."""
 
     def __init__(self, lines: Sequence[EpochStart]) -> None:

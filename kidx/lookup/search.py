@@ -5,8 +5,6 @@ function that reads one slot's number, and call it exactly where Kafka parses an
 which order, determines the pages that a look-up touches. No numpy here: a look-up must start fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

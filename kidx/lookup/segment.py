@@ -243,8 +243,8 @@ class SegmentReader:
             return -1, 0
         position = self.offsets.entry(slot)[1]
         if not 0 <= position <= self.log.size:
-            said = f"its offset index leads to byte {position} (slot {slot}), and it has {self.log.size} bytes"
-            self.troubles.append(f"{self.log.path}: {said}")
+            trouble = f"its offset index leads to byte {position} (slot {slot}), and it has {self.log.size} bytes"
+            self.troubles.append(f"{self.log.path}: {trouble}")
             return slot, self.log.size
         return slot, position
 
@@ -276,10 +276,10 @@ class SegmentReader:
         self._log_spans.append((batch.position, batch.next_position))
         decoded = read_records(self.log, batch)
         if decoded.damage is not None:
-            said = f"{self.log.path}: the batch at byte {batch.position} cannot be decoded whole: {decoded.damage.why}"
+            trouble = f"{self.log.path}: the batch at byte {batch.position} cannot be decoded: {decoded.damage.why}"
             if decoded.damage.limit:
-                raise LimitExceeded(said)
-            self.troubles.append(said)
+                raise LimitExceeded(trouble)
+            self.troubles.append(trouble)
         return decoded.records
 
 

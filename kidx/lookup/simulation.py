@@ -69,9 +69,10 @@ def simulate(
     _warm_up(workload, cache, page_bytes)
     parts = [_run(events, workload, cache, warm_entries, page_bytes) for events in _schedule(workload, away)]
     columns: Any = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    if not len(columns[0]):
+    look_ups = LookUps(*columns)
+    if not look_ups.seconds.size:
         raise UsageError("the workload has no look-ups: give it a reader that stays, or entries to look up")
-    return LookUps(*columns)
+    return look_ups
 
 
 def _warm_up(workload: Workload, cache: PageCache, page_bytes: int) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kidx.errors import UsageError
 from kidx.formats.indexes import WARM_SECTION_BYTES
-from kidx.lookup.index import IndexReader, LookUp
-from kidx.lookup.search import KEY, Recorder, first_warm_slot, search
+from kidx.lookup.index import MANY, IndexReader
+from kidx.lookup.search import Recorder, first_warm_slot, search
+from kidx.lookup.search_path import LookUp
 from kidx.pages.geometry import PAGE_BYTES, pages_touched
 
-if TYPE_CHECKING:
-    from kidx.lookup.many_lookups import ManyLookups
-
-MANY = 2000  # look-ups from which arrays are faster than single searches, numpy's import included
 TAIL, UNIFORM, ALL, REPLAY = "tail", "uniform", "all", "replay"
 UNIFORM_LOOKUPS = 100_000
 
@@ -27,7 +24,7 @@ def lookup_by_key(index: IndexReader, target: int, kind: str, page_bytes: int = 
 
 def touches_of(index: IndexReader, targets: Sequence[int], kind: str, page_bytes: int = PAGE_BYTES) -> Counter[int]:
     """How many of the look-ups touch each page, by page; pages never touched are left out."""
-    if len(targets) >= MANY and (many := many_lookups(index)):
+    if len(targets) >= MANY and (many := index.many_lookups()):
         counts = many.paths(kind, page_bytes).touches(many.look_up(targets, kind, page_bytes).paths)
         return Counter({page: times for page, times in enumerate(counts.tolist()) if times})
     touched: Counter[int] = Counter()
@@ -54,16 +51,6 @@ def workload_targets(index: IndexReader, workload: str, seed: int) -> list[int]:
     return keys[-index.index_format.warm_entries :] if workload == TAIL else keys
 
 
-def many_lookups(index: IndexReader, by: str = KEY) -> ManyLookups | None:
-    """The index prepared for millions of look-ups; None if its keys (or values) do not strictly rise."""
-    from kidx.lookup.many_lookups import ManyLookups
-
-    try:
-        return ManyLookups(index.column(by), index.index_format.size, index.index_format.warm_entries)
-    except ValueError:
-        return None
-
-
 class Growth(NamedTuple):
     """What a look-up of the last entry needs when an index has just filled its last page.
 
@@ -80,7 +67,7 @@ class Growth(NamedTuple):
 def growth(pages: int, entry_bytes: int, kind: str, page_bytes: int = PAGE_BYTES) -> Growth:
     """The subject of KAFKA-6432: looking up the last entry in an index of `pages` full pages, for any entries."""
     needs, entries, warm_from = _last_entry(pages, entry_bytes, kind, page_bytes)
-    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0] if pages > 1 else []
+    before = _last_entry(pages - 1, entry_bytes, kind, page_bytes)[0]
     return Growth(pages, entries, warm_from, needs, [page for page in needs if page not in before])
 
 

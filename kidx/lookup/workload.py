@@ -63,7 +63,7 @@ MAX_EVENTS = 50_000_000
 
 def parse_workload(lines: Iterable[str], source: str) -> Workload:
     """A workload from its text. Raises UsageError that names the line."""
-    said: dict[str, float | int] = {}
+    settings: dict[str, float | int] = {}
     readers: list[Reader] = []
     for number, line in enumerate(lines, 1):
         words = line.split("#", 1)[0].split()
@@ -73,12 +73,12 @@ def parse_workload(lines: Iterable[str], source: str) -> Workload:
         if words[0] == "reader":
             readers.append(_reader(words[1:], where))
         elif words[0] in _LIMITS and len(words) == 2:
-            said[words[0].replace("-", "_")] = _number(words[0], words[1], _LIMITS, where)
+            settings[words[0].replace("-", "_")] = _number(words[0], words[1], _LIMITS, where)
         elif words[0] in _LIMITS:
             raise UsageError(f"{where}: {words[0]} takes one number, as in `{words[0]} {_example(words[0])}`")
         else:
             raise UsageError(f"{where}: {words[0]!r} is unknown; known are reader, {', '.join(_LIMITS)}")
-    workload = Workload(**said)  # type: ignore[arg-type]
+    workload = Workload(**settings)  # type: ignore[arg-type]
     if readers:
         workload = workload._replace(readers=tuple(readers))
     check_size(workload, source)

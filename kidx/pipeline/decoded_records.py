@@ -25,9 +25,9 @@ def decoded_columns(evidence: Evidence, piece: Piece) -> Iterator[Mapping[str, A
     import numpy as np
 
     decode = decoder_of(FAMILY_OF_TOPIC[str(piece.topic)])
-    decoder = RecordDecoder(evidence)
+    decoder = RecordDecoder(evidence, partly=True)
     for window in scan(evidence, start=piece.start, end=piece.end, check_crc=False, hold=True):
-        rows = [_row(record) for record in decoded_records(evidence, window, decoder, decode, [])]
+        rows = [_row(record) for record in decoded_records(window, decoder, decode, [])]
         columns = dict(zip(_COLUMNS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(_COLUMNS, ())
         yield {name: np.array(v, np.int64 if name in _NUMBERS else object) for name, v in columns.items()}
 

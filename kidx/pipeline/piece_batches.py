@@ -23,12 +23,10 @@ from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, R
 from kidx.pipeline.segment_facts import segment_facts
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.scan import scan
+from kidx.tables.arrow_records import binary_array
 from kidx.tables.index_entries import IndexEntries
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from kidx.segments.windows import Window
 
     Columns = Mapping[str, Any]
@@ -73,17 +71,13 @@ def _log_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Column
             yield _batch_columns(window)
             continue
         for block in decoder.blocks(window):
-            rows = block.batch
             yield {
-                "offset": block.offset,
+                **{name: block.column(name) for name in ("offset", "size", "header_count", "batch_position")},
                 "timestamp": block.timestamp,
-                "key": lambda chosen, b=block: _bytes(b.buffer, b.key_start, b.key_length, chosen),
-                "value": lambda chosen, b=block: _bytes(b.buffer, b.value_start, b.value_length, chosen),
-                "header_count": block.header_count,
-                "size": block.size,
-                "batch_position": window.position[rows],
-                "producer_id": window.column("producer_id")[rows],
-                "control": window.control[rows],
+                "key": lambda chosen, b=block: binary_array(b.key.part(chosen)),
+                "value": lambda chosen, b=block: binary_array(b.value.part(chosen)),
+                "producer_id": window.column("producer_id")[block.batch],
+                "control": window.control[block.batch],
             }
 
 
@@ -101,13 +95,6 @@ def _batch_columns(window: Window) -> Columns:
         "crc_ok": window.crc_ok,
         **{name: window.column(name) for name in (*same, "producer_epoch", "base_sequence")},
     }
-
-
-def _bytes(
-    buffer: memoryview, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
-) -> pa.Array:
-    spans = zip(starts[chosen].tolist(), lengths[chosen].tolist(), strict=True)
-    return pa.array([None if n < 0 else bytes(buffer[a : a + n]) for a, n in spans], pa.binary())
 
 
 def _batch(columns: Columns, piece: Piece, conditions: Conditions, schema: pa.Schema) -> pa.RecordBatch:

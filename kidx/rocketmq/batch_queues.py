@@ -50,7 +50,7 @@ class BatchConsumeQueue(MappedFiles):
         index = max(0, len(self.files) - 3)
         while True:
             file = self.files[index]
-            used = leading_batch_units(file.read(0, file.size)) * WIDTH
+            used = file.leading(WIDTH, leading_batch_units) * WIDTH
             if used:
                 self.max_physical = self.unit(file, used - WIDTH).commit_log_offset
             if used < self.file_size // WIDTH * WIDTH or index + 1 == len(self.files):
@@ -67,7 +67,7 @@ class BatchConsumeQueue(MappedFiles):
             if self.unit(file, 0).commit_log_offset >= log_end:
                 self.files.pop()
                 continue
-            count, valid = 1, 1 + leading_batch_units(file.read(WIDTH, file.size - WIDTH))
+            count, valid = 1, 1 + file.leading(WIDTH, leading_batch_units, first=1)
             while count < valid and self.unit(file, count * WIDTH).commit_log_offset < log_end:
                 count += 1
             file.wrote = count * WIDTH

@@ -8,7 +8,7 @@ from kidx.rocketmq.files import MappedFile, MappedFiles, OpenFiles
 from kidx.rocketmq.formats import BORN_V6
 from kidx.rocketmq.java import JavaThrows, int32, remainder
 from kidx.rocketmq.layout import StoreFile
-from kidx.rocketmq.messages import Blank, Broken, Message, decode
+from kidx.rocketmq.messages import MAX_MESSAGE_BYTES, Blank, Broken, Message, decode
 
 _WINDOW_BYTES = 1 << 20
 SYS_FLAG_AT = 36
@@ -82,7 +82,10 @@ def walk(file: MappedFile, limit: int | None = None) -> Iterator[tuple[int, Mess
     while position < end:
         remaining = end - position
         size = int.from_bytes(window.get(position, min(4, remaining)), signed=True)
-        found = decode(window.get(position, size if 8 <= size <= remaining else min(8, remaining)), remaining)
+        found = decode(
+            window.get(position, min(size, MAX_MESSAGE_BYTES) if 8 <= size <= remaining else min(8, remaining)),
+            remaining,
+        )
         yield position, found
         if not isinstance(found, Message):
             return

@@ -9,6 +9,8 @@ from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import EXT_HEAD, ext_offset
 from kidx.rocketmq.layout import StoreFile
 
+EXT_LIMIT_BYTES = 64 << 20  # MessageStoreConfig.mappedFileSizeConsumeQueueExt is 48 MiB
+_LARGEST_UNIT_BYTES = 2**15 + EXT_HEAD.size  # the bitmap's length is an i16
 END_MARK = -1  # ConsumeQueueExt: an i16 that says the rest of the file is filler
 
 
@@ -51,18 +53,17 @@ def filler_start(data: bytes) -> int | None:
 
 
 class ExtFiles:
-    """The ext files of all queues, by topic and queue id; one file at a time is in memory."""
+    """The ext files of all queues, by topic and queue id."""
 
     def __init__(self, opened: OpenFiles, files: dict[tuple[str, int], list[StoreFile]]) -> None:
         self._opened, self._files = opened, files
-        self._path, self._data = "", b""
 
     def unit(self, topic: str, queue_id: int, address: int) -> ExtUnit | None:
         """The ext unit that an address leads to, None where there is none."""
         offset = ext_offset(address)
         for file in self._files.get((topic, queue_id), []):
             if file.base is not None and file.base <= offset < file.base + file.size:
-                if file.path != self._path:
-                    self._path, self._data = file.path, self._opened.get(file.path).read_all()
-                return read_ext_unit(self._data, offset - file.base)
+                position = offset - file.base
+                unit = read_ext_unit(self._opened.get(file.path).read(position, _LARGEST_UNIT_BYTES), 0)
+                return None if unit is None else unit._replace(position=position)
         return None

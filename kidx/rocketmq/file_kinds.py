@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from kidx.errors import KidxError, UsageError
-from kidx.evidence import list_directory
+from kidx.evidence import is_directory, list_directory
 from kidx.rocketmq.layout import base_of, is_rocksdb
 
 QUEUE, BATCH_QUEUE, EXT = "queue", "batch_queue", "ext"
@@ -38,7 +38,7 @@ def files_of(path: str, kind: str | None) -> Iterator[tuple[str, str] | KidxErro
 
     Raises UsageError for a single file whose kind neither its name nor the caller gives.
     """
-    if not os.path.isdir(path):
+    if not is_directory(path):
         known = kind or kind_of(path)
         if known is None:
             raise UsageError(

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from weakref import finalize
 
+from kidx.errors import TooLarge
 from kidx.evidence import Evidence, open_evidence
 from kidx.rocketmq.layout import StoreFile
 
+LIMIT_BYTES = 2**31 - 1  # DefaultMappedFile: the size of a file is an int
 _OPEN_AT_ONCE = 32
+_UNITS_AT_ONCE = 1 << 15
+_CHUNK_BYTES = 1 << 20
+
+
+def open_store_file(path: str) -> Evidence:
+    """A store's file, opened for reading. Raises CannotRead, TooLarge for one that no broker could map."""
+    evidence = open_evidence(path)
+    if evidence.size > LIMIT_BYTES:
+        evidence.close()
+        raise TooLarge(f"{path}: {evidence.size:,} bytes; a file of a store has at most {LIMIT_BYTES:,}")
+    return evidence
 
 
 class OpenFiles:
@@ -23,7 +37,7 @@ class OpenFiles:
         if path in self._open:
             self._open.move_to_end(path)
             return self._open[path]
-        evidence = self._open[path] = open_evidence(path)
+        evidence = self._open[path] = open_store_file(path)
         if len(self._open) > _OPEN_AT_ONCE:
             self._open.popitem(last=False)[1].close()
         return evidence
@@ -65,6 +79,21 @@ class MappedFile:
                     changed[begin - position : end - position] = patch[begin - at : end - at]
             data = bytes(changed)
         return data
+
+    def leading(self, width: int, valid_in: Callable[[bytes], int], first: int = 0) -> int:
+        """How many valid units there are from unit `first` on; `valid_in` counts those that bytes begin with."""
+        count = 0
+        for start in range(first * width, self.size, width * _UNITS_AT_ONCE):
+            chunk = self.read(start, width * _UNITS_AT_ONCE)
+            valid = valid_in(chunk)
+            count += valid
+            if valid < len(chunk) // width:
+                break
+        return count
+
+    def zeros_from(self, position: int) -> bool:
+        """Whether nothing but zeros follows."""
+        return not any(any(self.read(at, _CHUNK_BYTES)) for at in range(position, self.size, _CHUNK_BYTES))
 
     def append(self, data: bytes) -> None:
         """Write at the write position, in memory."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kidx.evidence import Evidence
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
-from kidx.rocketmq.java import divide, index_hash
+from kidx.rocketmq.java import divide
+from kidx.text.java import positive_hash
 
 DEFAULT_SLOTS, DEFAULT_ENTRIES = 5_000_000, 20_000_000
+MOST_SLOTS = 1 << 25  # 128 MiB of them
 _INT_MAX = 2**31 - 1
 _CHUNK_BYTES = 1 << 22
+_MOST_COMPARED = 1 << 20  # entries that are read while a shape is inferred
 
 
 class IndexEntry(NamedTuple):
@@ -86,7 +90,7 @@ class IndexFile:
 
         Only hashes are compared, so another key of the same hash is found too.
         """
-        wanted = index_hash(key)
+        wanted = positive_hash(key)
         number = self.slot(wanted % self.slots)
         if self.count <= 1:
             return
@@ -106,7 +110,7 @@ class IndexFile:
         """Add an entry in memory (putKey); returns False if the file is full."""
         if self.count >= self.entries:
             return False
-        hashed = index_hash(key)
+        hashed = positive_hash(key)
         slot = hashed % self.slots
         previous = self.slot(slot)
         previous = previous if 0 < previous <= self.count else 0
@@ -125,7 +129,8 @@ def infer_shape(opened: OpenFiles, path: str) -> tuple[int, int] | None:
     """(slots, entries) of an index file, inferred from its content; None if that is impossible.
 
     The header states where the last entry points, so that entry is searched for; a shape counts only if all chains of
-    the file agree with it. The default shape is tried first.
+    the file agree with it. The default shape is tried first. Holes are not searched, nor are more than MOST_SLOTS slots
+    considered, or more than a million entries read.
     """
     file = opened.get(path)
     body = file.size - INDEX_HEADER.size
@@ -135,35 +140,47 @@ def infer_shape(opened: OpenFiles, path: str) -> tuple[int, int] | None:
     last = head.count - 1
     if last < 1:
         return None
-    wanted = head.end_offset.to_bytes(8, signed=True)
-    for at in _occurrences(opened, path, wanted) if head.end_offset else range(INDEX_HEADER.size + 28, file.size, 4):
+    left = _MOST_COMPARED
+    for at in _occurrences(file, head.end_offset):
         slots, odd = divmod(at - 4 - INDEX_ENTRY.size * last - INDEX_HEADER.size, 4)
         entries, rest = divmod(body - 4 * slots, INDEX_ENTRY.size)
-        if slots > 0 and not odd and not rest and entries > last and _chains_agree(opened, path, slots, entries):
-            return slots, entries
+        if 0 < slots <= MOST_SLOTS and not odd and not rest and entries > last:
+            agree, compared = _chains_agree(opened, path, slots, entries)
+            if agree:
+                return slots, entries
+            left -= compared
+            if left <= 0:
+                break
     return None
 
 
-def _occurrences(opened: OpenFiles, path: str, wanted: bytes) -> Iterator[int]:
-    file = opened.get(path)
-    for start in range(0, file.size, _CHUNK_BYTES):
-        chunk = opened.get(path).read(start, _CHUNK_BYTES + len(wanted) - 1)
-        at = chunk.find(wanted)
-        while at >= 0:
-            yield start + at
-            at = chunk.find(wanted, at + 1)
+def _occurrences(file: Evidence, end_offset: int) -> Iterator[int]:
+    """Positions at which the last entry's commit-log offset may be."""
+    wanted = end_offset.to_bytes(8, signed=True)
+    for begin, behind in file.data_ranges(INDEX_HEADER.size):
+        if not end_offset:  # zeros are everywhere
+            yield from range(begin + -begin % 4, behind, 4)
+            continue
+        for start in range(begin, behind, _CHUNK_BYTES):
+            chunk = file.read(start, min(_CHUNK_BYTES, behind - start) + len(wanted) - 1)
+            at = chunk.find(wanted)
+            while at >= 0:
+                yield start + at
+                at = chunk.find(wanted, at + 1)
 
 
-def _chains_agree(opened: OpenFiles, path: str, slots: int, entries: int, most: int = 4096) -> bool:
-    """Whether the newest entries are in the chains of the slots given by their hashes."""
+def _chains_agree(opened: OpenFiles, path: str, slots: int, entries: int, most: int = 4096) -> tuple[bool, int]:
+    """Whether the newest entries are in the chains of the slots given by their hashes, and how many were read."""
     file = IndexFile(opened, path, slots, entries)
     expected: dict[int, int] = {}  # by slot: the entry that the one after it in the chain names
-    for number in range(file.count - 1, max(0, file.count - 1 - most), -1):
+    newest = file.count - 1
+    for number in range(newest, max(0, newest - most), -1):
+        compared = newest - number + 1
         found = file.entry(number)
         if found is None or found.hash < 0 or not 0 <= found.previous < number:
-            return False
+            return False, compared
         slot = found.hash % slots
         if expected.get(slot, file.slot(slot)) != number:
-            return False
+            return False, compared
         expected[slot] = found.previous
-    return True
+    return True, min(newest, most)

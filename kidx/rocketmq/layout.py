@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import Entry, list_directory
+from kidx.evidence import Entry, is_directory, list_directory
 
 
 class StoreFile(NamedTuple):
@@ -108,7 +108,7 @@ def refuse_dledger(where: str) -> CannotRead:
 def _compaction_topics(root: str, present: object) -> frozenset[str]:
     """Topics that have a compacted log. Source: org.apache.rocketmq.store.kv.CompactionLog."""
     logs = os.path.join(root, "compaction", "compactionLog")
-    if "compaction" not in present or not os.path.isdir(logs):  # type: ignore[operator]
+    if "compaction" not in present or not is_directory(logs):  # type: ignore[operator]
         return frozenset()
     return frozenset(entry.name for entry in list_directory(logs) if entry.is_dir())
 
@@ -123,21 +123,18 @@ def _bytes_of(entry: Entry) -> int:
                 left += list_directory(one.path)
             else:
                 total += one.stat(follow_symlinks=False).st_size
-        except (OSError, CannotRead):
+        except CannotRead:
             continue
     return total
 
 
 def series(directory: str) -> list[StoreFile]:
     """A directory's files by name, as the broker sorts them."""
-    found = []
-    for entry in list_directory(directory):
-        try:
-            if entry.is_file():
-                found.append(StoreFile(entry.path, entry.name, base_of(entry.name), entry.stat().st_size))
-        except OSError as e:
-            raise CannotRead(f"{entry.path}: {(e.strerror or str(e)).lower()}") from None
-    return found
+    return [
+        StoreFile(entry.path, entry.name, base_of(entry.name), entry.stat().st_size)
+        for entry in list_directory(directory)
+        if entry.is_file()
+    ]
 
 
 def base_of(name: str) -> int | None:
@@ -170,7 +167,4 @@ def _queues(root: str, kind: str, present: object) -> dict[tuple[str, int], list
 def _single(root: str, name: str, entries: dict[str, Entry]) -> StoreFile | None:
     if name not in entries:
         return None
-    try:
-        return StoreFile(os.path.join(root, name), name, None, entries[name].stat().st_size)
-    except OSError as e:
-        raise CannotRead(f"{os.path.join(root, name)}: {(e.strerror or str(e)).lower()}") from None
+    return StoreFile(os.path.join(root, name), name, None, entries[name].stat().st_size)

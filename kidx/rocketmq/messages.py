@@ -18,8 +18,9 @@ from kidx.rocketmq.formats import (
     STORE_V6,
     TRANSACTION,
 )
-from kidx.rocketmq.java import string_hash
+from kidx.text.java import string_hash
 
+MAX_MESSAGE_BYTES = 64 << 20  # maxMessageSize is 4 MiB by default
 CRC_PROPERTY_BYTES = 20  # "__CRC32#" 0x01, ten digits, 0x02 (CommitLog.CRC32_RESERVED_LEN)
 CRC_PROPERTY = b"__CRC32#\x01"
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -210,6 +211,8 @@ def decode(data: bytes, remaining: int | None = None) -> Message | Blank | Broke
     if magic not in (MAGIC_V1, MAGIC_V2):
         nothing = not any(data[:8])
         return Broken(0, "zeros" if nothing else f"magic {magic:08x} is not that of a message", end=nothing)
+    if MAX_MESSAGE_BYTES < size <= remaining:
+        return Broken(0, f"size {size} is more than kidx reads as one message, {MAX_MESSAGE_BYTES} bytes")
     if size < 0 or size > remaining:
         return Broken(0, f"size {size} goes past the file's end, {remaining} bytes from here")
     raw = data[:size]

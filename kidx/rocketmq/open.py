@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kidx.errors import CannotRead, UsageError
-from kidx.evidence import read_file
+from kidx.evidence import is_directory, read_file
 from kidx.rocketmq.config import StoreConfig, read_config
 from kidx.rocketmq.layout import Layout, read_layout, refuse_dledger
 
@@ -50,9 +50,9 @@ def _configured_commit_log(root: str, settings: StoreConfig) -> tuple[str, ...]:
     A store that has one is read from there: the configured paths may be those of the broker it was copied from.
     """
     directories = settings.commit_log_dirs
-    if not directories or os.path.isdir(os.path.join(root, "commitlog")):
+    if not directories or is_directory(os.path.join(root, "commitlog")):
         return ()
-    missing = [directory for directory in directories if not os.path.isdir(directory)]
+    missing = [directory for directory in directories if not is_directory(directory)]
     if missing and len(directories) > 1:
         raise CannotRead(
             f"{missing[0]}: this directory of the commit log (storePathCommitLog) does not exist; give --commit-log "

@@ -58,7 +58,7 @@ class ConsumeQueue(MappedFiles):
         index = max(0, len(self.files) - 3)
         while True:
             file = self.files[index]
-            used = leading_units(file.read(0, file.size)) * WIDTH
+            used = file.leading(WIDTH, leading_units) * WIDTH
             if used:
                 offset, size, _ = self.unit(file, used - WIDTH)
                 self.max_physical = offset + size
@@ -75,19 +75,24 @@ class ConsumeQueue(MappedFiles):
         self.max_physical = log_end
         while self.files:
             file = self.files[-1]
-            data = file.read(0, file.size)
-            if UNIT.struct.unpack_from(data)[0] >= log_end:
+            if self.unit(file, 0)[0] >= log_end:
                 self.files.pop()
                 continue
-            count = 1
-            for offset, _, _ in UNIT.struct.iter_unpack(data[WIDTH : WIDTH * (1 + leading_units(data[WIDTH:]))]):
-                if offset >= log_end:
-                    break
-                count += 1
-            file.wrote = count * WIDTH
-            last, size, _ = UNIT.struct.unpack_from(data, file.wrote - WIDTH)
+            file.wrote = WIDTH * (1 + self._units_before(log_end, file))
+            last, size, _ = self.unit(file, file.wrote - WIDTH)
             self.max_physical = last + size
             return
+
+    def _units_before(self, log_end: int, file: MappedFile) -> int:
+        """How many valid units follow a file's first one before one leads to `log_end` or further."""
+        count, valid = 0, file.leading(WIDTH, leading_units, first=1)
+        while count < valid:
+            chunk = file.read((1 + count) * WIDTH, min(_CHUNK_BYTES, (valid - count) * WIDTH))
+            for offset, _, _ in UNIT.struct.iter_unpack(chunk):
+                if offset >= log_end:
+                    return count
+                count += 1
+        return count
 
     def put(self, message: Message, tag_code: int) -> None:
         """Add a message's unit, in memory (putMessagePositionInfo), unless the queue has it already."""

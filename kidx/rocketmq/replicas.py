@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kidx.rocketmq.files import MappedFile
-from kidx.rocketmq.messages import Message, decode
+from kidx.rocketmq.messages import MAX_MESSAGE_BYTES, Message, decode
 from kidx.rocketmq.store import Store
 
 _CHUNK_BYTES = 4 << 20
@@ -52,7 +52,7 @@ def compare(master: Store, slave: Store, found: list[Difference]) -> Comparison:
         if mine != theirs:
             at = offset + next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b)
             compared += at - offset
-            if at >= ends[1] and not any(right.read(at - right.base, right.size)):
+            if at >= ends[1] and right.zeros_from(at - right.base):
                 return Comparison(*ends, compared, ends[1])  # zeros: the slave has not got that far
             found.append(_parting(master, left, right, at))
             return Comparison(*ends, compared, at)
@@ -90,7 +90,8 @@ def message_at(store: Store, at: int) -> tuple[int, Message] | None:
     position = 0
     while file is not None and position <= at - file.base:
         size = int.from_bytes(file.read(position, 4), signed=True)
-        found = decode(file.read(position, max(8, min(size, file.size - position))), file.size - position)
+        left = file.size - position
+        found = decode(file.read(position, max(8, min(size, MAX_MESSAGE_BYTES, left))), left)
         if not isinstance(found, Message):
             return None
         if position + found.size > at - file.base:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-_CHUNK_BYTES = 1 << 18
+from kidx.errors import CannotRead
+from kidx.evidence import Evidence
+
+_GAPS_FROM_BYTES = 16 << 20
 
 
 class UsedUnits(NamedTuple):
@@ -16,16 +18,20 @@ class UsedUnits(NamedTuple):
     torn_bytes: int
 
 
-def used_units(width: int, size: int, read: Callable[[int, int], bytes]) -> UsedUnits:
-    """Find the end of a file of `size` bytes and units of `width`, reading backwards only as far as there are zeros."""
-    slots, torn = divmod(size, width)
-    end = slots * width
-    while end > 0:
-        start = max(0, end - _CHUNK_BYTES)
-        chunk = read(start, end - start)
-        used = len(chunk.rstrip(b"\0"))
-        if used:
-            units = (start + used - 1) // width + 1
-            return UsedUnits(units, (slots - units) * width, torn)
-        end = start
-    return UsedUnits(0, slots * width, torn)
+def used_units(width: int, evidence: Evidence) -> UsedUnits:
+    """Find the end of a file of units of `width` bytes, reading backwards only as far as there are zeros.
+
+    Raises CannotRead for a large file that consists mostly of holes before its last unit: a broker fills its queues
+    without gaps, and the units in the gaps would take memory that the file itself does not take.
+    """
+    slots, torn = divmod(evidence.size, width)
+    end = evidence.nonzero_end(0, slots * width)
+    if end > _GAPS_FROM_BYTES:
+        written = sum(behind - start for start, behind in evidence.data_ranges(0, end))
+        if 2 * written < end:
+            raise CannotRead(
+                f"{evidence.path}: {end - written:,} of the {end:,} bytes up to its last unit are holes; no queue of a "
+                "broker has any"
+            )
+    units = -(-end // width)
+    return UsedUnits(units, (slots - units) * width, torn)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from kidx.errors import CannotRead
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
+from kidx.findings import left_out
+from kidx.rocketmq.catalogue import RULES
 from kidx.rocketmq.engine.store import Checked, check_store
 from kidx.rocketmq.open import layout_and_config
 
@@ -30,4 +32,5 @@ def verify_stores(
             total.add(check_store(layout, settings, crcs=not quick, rules=rules, jobs=jobs or usual_jobs()))
         except CannotRead as e:
             total.cannot_read(e)
+    total.coverage.skipped += left_out(rules, RULES)
     return total

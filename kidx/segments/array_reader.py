@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 _WINDOW_BYTES = 4 << 20  # many batches, and still in a cache
-_HELD_WINDOW_BYTES = 4 << 20  # decoding records is faster with more batches at once
 _CHAINED_BYTES = 8192  # average batch size up to which chaining their CRCs is faster than a call for each
 _SPARE_BYTES = 64
 
@@ -31,7 +30,7 @@ class ArrayReader:
     def __init__(
         self, evidence: Evidence, index_positions: Sequence[int] | Ints | None, check_crc: bool, hold: bool
     ) -> None:
-        self.capacity = min(_HELD_WINDOW_BYTES if hold else _WINDOW_BYTES, evidence.size)
+        self.capacity = min(_WINDOW_BYTES, evidence.size)
         self._evidence, self._check_crc, self._hold = evidence, check_crc, hold
         self._index = _usable_positions(index_positions, evidence.size)
         length = self.capacity + _SPARE_BYTES

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kidx.segments.varints import VALUE_AND_SIZE, Bytes, ints, longs
+from kidx.text.spans import Spans
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,6 +29,7 @@ class Fields(NamedTuple):
     value_start: Ints
     value_length: Ints
     header_count: Ints
+    header_start: Ints
 
 
 def decode_fields(data: Bytes, starts: Ints, ends: Ints) -> tuple[Fields, Bools]:
@@ -43,9 +45,30 @@ def decode_fields(data: Bytes, starts: Ints, ends: Ints) -> tuple[Fields, Bools]
     headers, used = ints(data, at)
     at += used
     wrong |= (headers < 0) | (headers > ends - at)
+    header_start = at.copy()
     _skip_headers(data, at, ends, headers, wrong)
     wrong |= at != ends
-    return Fields(deltas, timestamps, key_start, key_length, value_start, value_length, headers), wrong
+    return Fields(deltas, timestamps, key_start, key_length, value_start, value_length, headers, header_start), wrong
+
+
+def header_spans(data: Bytes, starts: Ints, counts: Ints) -> tuple[Spans, Spans]:
+    """Keys and values of all headers, record after record: of records that decode_fields has found sound."""
+    slots = counts.cumsum() - counts
+    columns = np.empty((4, int(counts.sum())), np.int64)
+    rows = np.flatnonzero(counts)
+    at, slots, left = starts[rows], slots[rows], counts[rows]
+    while len(rows):
+        for first in (0, 2):  # the key's start and length, then the value's
+            length, used = ints(data, at)
+            at += used
+            columns[first, slots], columns[first + 1, slots] = at, length
+            at += np.maximum(length, 0)
+        slots += 1
+        left -= 1
+        more = left > 0
+        if not more.all():
+            rows, at, slots, left = rows[more], at[more], slots[more], left[more]
+    return Spans(data.array, columns[0], columns[1]), Spans(data.array, columns[2], columns[3])
 
 
 def _first_fields(data: Bytes, starts: Ints) -> tuple[Ints, Ints, Ints, Bools]:

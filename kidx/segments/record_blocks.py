@@ -8,8 +8,7 @@ again by the plain decoder (kidx.formats.records), which decides. It also decode
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,7 @@ from kidx.formats.compression import (
 from kidx.formats.messages import decode_message
 from kidx.formats.records import LIMIT, SMALLEST_RECORD, Damage, Record, RecordReader
 from kidx.segments.fields import Fields, decode_fields
+from kidx.segments.record_columns import RecordColumns
 from kidx.segments.record_starts import record_starts
 from kidx.segments.varints import SLACK_BYTES, Bytes
 from kidx.segments.windows import Window
@@ -44,128 +44,77 @@ _JOINT_BYTES = 4 << 20
 _SLICE_RECORDS = 20_000  # in one block of the plain decoder
 
 
-class RecordBlock:
-    """Records of some batches of a window, batch after batch, as int64 arrays of shape (records,).
-
-    `rows` are the batches' rows in the window and `counts` how many records each has here. `key_start` and
-    `value_start` are bytes of `buffer`; `key_length` and `value_length` are negative for null. `buffer` is valid until
-    the next block is read, the arrays stay. `damage` has damaged batches by row; their records are left out.
-    """
-
-    def __init__(
-        self,
-        window: Window,
-        rows: Ints,
-        counts: Ints,
-        fields: Fields,
-        sizes: Ints,
-        buffer: memoryview,
-        damage: list[tuple[int, Damage]] | None = None,
-    ) -> None:
-        self.window, self.rows, self.counts, self.buffer = window, rows, counts, buffer
-        self.damage = damage or []
-        self.offset_delta, self.timestamp_delta = fields.offset_delta, fields.timestamp_delta
-        self.key_start, self.key_length = fields.key_start, fields.key_length
-        self.value_start, self.value_length = fields.value_start, fields.value_length
-        self.header_count, self.size = fields.header_count, sizes
-
-    def __len__(self) -> int:
-        return len(self.size)
-
-    @cached_property
-    def batch(self) -> Ints:
-        """The row of each record's batch in the window."""
-        return np.repeat(self.rows, self.counts)
-
-    @cached_property
-    def offset(self) -> Ints:
-        """Offsets."""
-        return np.repeat(self.window.column("base_offset")[self.rows], self.counts) + self.offset_delta
-
-    @cached_property
-    def timestamp(self) -> Ints:
-        """Timestamps in ms: the batch's largest under LogAppendTime."""
-        appended = self.window.log_append_time[self.rows]
-        column = self.window.column
-        base = np.where(appended, column("max_timestamp")[self.rows], column("base_timestamp")[self.rows])
-        delta = np.where(np.repeat(appended, self.counts), 0, self.timestamp_delta) if appended.any() else None
-        timestamps: Ints = np.repeat(base, self.counts)
-        timestamps += self.timestamp_delta if delta is None else delta
-        return timestamps
-
-    def key(self, record: int) -> bytes | None:
-        """One record's key."""
-        start, length = int(self.key_start[record]), int(self.key_length[record])
-        return None if length < 0 else bytes(self.buffer[start : start + length])
-
-    def value(self, record: int) -> bytes | None:
-        """One record's value."""
-        start, length = int(self.value_start[record]), int(self.value_length[record])
-        return None if length < 0 else bytes(self.buffer[start : start + length])
-
-
 class RecordDecoder:
     """Decodes the records of one log's windows; its buffers are reused."""
 
-    def __init__(self, evidence: Evidence, *, limit_bytes: int = MAX_INFLATED_BYTES) -> None:
-        """A batch that would take more than `limit_bytes` is not checked, and reported as damage of kind LIMIT."""
-        self._limit = limit_bytes
+    def __init__(self, evidence: Evidence, *, limit_bytes: int = MAX_INFLATED_BYTES, partly: bool = False) -> None:
+        """A batch that would take more than `limit_bytes` is not decoded, and reported as damage of kind LIMIT.
+
+        `partly`: of damaged batches, the records before the damage are given.
+        """
+        self._limit, self._partly = limit_bytes, partly
         self._joint = self._new_joint(_JOINT_BYTES)
         self._evidence = evidence
 
     def _new_joint(self, size: int) -> Bytes:
         return Bytes(np.zeros(min(size, self._limit) + SLACK_BYTES, np.uint8))
 
-    def blocks(self, window: Window) -> Iterator[RecordBlock]:
-        """Every record of a window of a scan with hold=True, in blocks that together cover all of its batches.
+    def blocks(self, window: Window, rows: Bools | None = None) -> Iterator[RecordColumns]:
+        """Every record of a window of a scan with hold=True, in the log's order; `rows` masks the batches wanted.
 
-        Blocks of uncompressed batches come first, then of compressed or very large ones, then those of the plain
-        decoder.
+        A damaged batch is in the `damage` of some block, and gives no records, or with `partly` those before the
+        damage.
         """
         count = window.column("record_count")
         simple = (window.column("magic") == 2) & (count >= 0) & (count <= _MOST_RECORDS) & (window.codec <= ZSTD)
         simple &= window.size <= self._limit
-        in_place = simple & (window.codec == NONE) & (count * SMALLEST_RECORD <= window.size - HEADER_BYTES)
-        if window.buffer is None:
-            in_place[:] = False
-        plain: list[int] = np.flatnonzero(~simple).tolist()
-        yield from self._in_place(window, np.flatnonzero(in_place), plain)
-        yield from self._in_joint(window, np.flatnonzero(simple & ~in_place).tolist(), plain)
-        for row in plain:
-            yield from plain_blocks(self._evidence, window, row, self._limit)
+        inside = (window.codec != NONE) | (count * SMALLEST_RECORD <= window.size - HEADER_BYTES)
+        simple &= inside
+        wanted = np.arange(len(window)) if rows is None else np.flatnonzero(rows)
+        simple = simple[wanted]
+        in_place = window.buffer is not None and not (simple & (window.codec[wanted] != NONE)).any()
+        for low, high in _runs(simple):
+            part = wanted[low:high]
+            if not simple[low]:
+                yield from self._plainly(window, part.tolist())
+            elif in_place:
+                yield from self._in_place(window, part)
+            else:
+                yield from self._in_joint(window, part.tolist())
 
-    def _in_place(self, window: Window, rows: Ints, odd: list[int]) -> Iterator[RecordBlock]:
-        if not len(rows) or window.buffer is None:
-            return
+    def _in_place(self, window: Window, rows: Ints) -> Iterator[RecordColumns]:
+        assert window.buffer is not None
         data = Bytes(np.frombuffer(window.buffer, np.uint8))
         starts = window.position[rows] - window.start + HEADER_BYTES
         ends = starts - HEADER_BYTES + window.size[rows]
         for low, high in _groups(window.column("record_count")[rows]):
-            yield _decode(window, data, rows[low:high], starts[low:high], ends[low:high], odd)
+            yield from self._decode(window, data, rows[low:high], starts[low:high], ends[low:high])
 
-    def _in_joint(self, window: Window, rows: list[int], odd: list[int]) -> Iterator[RecordBlock]:
+    def _in_joint(self, window: Window, rows: list[int]) -> Iterator[RecordColumns]:
         """Inflate batches into the joint buffer until it is full or has enough, decode them, and continue."""
         here: list[int] = []  # rows inflated
         ends = [0]  # of each in the joint buffer, after a zero
         records = 0
         for row in rows:
             batch = window.batch(row)
-            if here and records + batch.record_count > _MOST_RECORDS:
-                yield self._decode_joint(window, here, ends, odd)
-                here, ends, records = [], [0], 0
-            size = self._inflate(window, batch, ends[-1])
+            size = None
+            if records + batch.record_count <= _MOST_RECORDS:
+                size = self._inflate(window, batch, ends[-1])
             if size is None and here:  # it did not fit after the others
-                yield self._decode_joint(window, here, ends, odd)
+                yield from self._decode_joint(window, here, ends)
                 here, ends, records = [], [0], 0
                 size = self._inflate(window, batch, 0)
             if size is None or batch.record_count * SMALLEST_RECORD > size:
-                odd.append(row)
+                if here:
+                    yield from self._decode_joint(window, here, ends)
+                here, ends, records = [], [0], 0
+                yield from self._plainly(window, [row])
                 continue
             here.append(row)
             ends.append(ends[-1] + size)
             records += batch.record_count
         if here:
-            yield self._decode_joint(window, here, ends, odd)
+            yield from self._decode_joint(window, here, ends)
 
     def _inflate(self, window: Window, batch: Batch, at: int) -> int | None:
         """Inflate into the joint buffer from byte `at`; returns the number of bytes, None if they do not fit.
@@ -192,9 +141,128 @@ class RecordDecoder:
                 if too_large:
                     return None
 
-    def _decode_joint(self, window: Window, rows: list[int], ends: list[int], odd: list[int]) -> RecordBlock:
+    def _decode_joint(self, window: Window, rows: list[int], ends: list[int]) -> Iterator[RecordColumns]:
         bounds = np.array(ends, np.int64)
-        return _decode(window, self._joint, np.array(rows, np.int64), bounds[:-1], bounds[1:], odd)
+        return self._decode(window, self._joint, np.array(rows, np.int64), bounds[:-1], bounds[1:])
+
+    def _decode(self, window: Window, data: Bytes, rows: Ints, starts: Ints, ends: Ints) -> Iterator[RecordColumns]:
+        """The batches whose records, inflated, are in `data`; suspicious ones by the plain decoder."""
+        columns, bad = _decode(window, data, rows, starts, ends)
+        done = 0
+        for row in rows[bad].tolist():  # in their places between the others
+            upto = int(columns.batch.searchsorted(row))
+            if done < upto:
+                yield columns.where(slice(done, upto))
+            yield from self._plainly(window, [row])
+            done = int(columns.batch.searchsorted(row, "right"))
+        if done < len(columns):
+            yield columns.where(slice(done, None)) if done else columns
+
+    def _plainly(self, window: Window, rows: list[int]) -> Iterator[RecordColumns]:
+        """Batches decoded by the plain decoder, in blocks of bounded size."""
+        block = _PlainBlock(window)
+        for row in rows:
+            batch = window.batch(row)
+            for records, damage in self._decoded(window, batch):
+                block.add(row, batch, records, damage)
+                if block.full:
+                    yield block.columns()
+                    block = _PlainBlock(window)
+        if block:
+            yield block.columns()
+
+    def _decoded(self, window: Window, batch: Batch) -> Iterator[tuple[list[Record], Damage | None]]:
+        """A batch's records in slices; then, or without any, its damage."""
+        if batch.size > self._limit:
+            why = f"the batch has {batch.size} bytes, more than the limit of {self._limit}"
+            yield [], Damage(LIMIT, why, limit=True)
+            return
+        entry: bytes | memoryview
+        if window.buffer is not None:
+            at = batch.position - window.start
+            entry = window.buffer[at : at + batch.size]
+        else:
+            entry = self._evidence.read(batch.position, batch.size)
+        if batch.magic < 2:
+            records, damage = decode_message(batch, entry, limit_bytes=self._limit)
+            yield records if damage is None or self._partly else [], damage
+            return
+        if not self._partly:
+            judge = RecordReader(batch, entry[HEADER_BYTES:], limit_bytes=self._limit)
+            for _ in judge:  # to its end first: a damaged batch's records are left out
+                pass
+            if judge.damage is not None:
+                yield [], judge.damage
+                return
+        reader = RecordReader(batch, entry[HEADER_BYTES:], limit_bytes=self._limit)
+        while records := list(islice(reader, _SLICE_RECORDS)):
+            yield records, None
+        yield [], reader.damage
+
+
+class _PlainBlock:
+    """Records of the plain decoder, to become columns."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._rows: list[tuple[int, ...]] = []
+        self._buffer = bytearray()
+        self._damage: list[tuple[int, Damage]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._rows or self._damage)
+
+    @property
+    def full(self) -> bool:
+        """Whether it has as much as a block should have."""
+        return len(self._rows) >= _SLICE_RECORDS or len(self._buffer) >= _JOINT_BYTES
+
+    def add(self, row: int, batch: Batch, records: list[Record], damage: Damage | None) -> None:
+        """Records of the batch at `row` of the window, and its damage."""
+        if damage is not None:
+            self._damage.append((row, damage))
+        buffer = self._buffer
+        for record in records:
+            starts = []
+            for part in (record.key, record.value):
+                starts += [len(buffer), -1 if part is None else len(part)]
+                buffer += part or b""
+            self._rows.append(
+                (
+                    wrap_long(record.offset - batch.base_offset),
+                    wrap_long(record.timestamp - batch.base_timestamp),
+                    *starts,
+                    len(record.headers),
+                    len(buffer),
+                    record.size,
+                    row,
+                )
+            )
+            for part in chain.from_iterable(record.headers):
+                buffer += _varint(-1 if part is None else len(part))
+                buffer += part or b""
+
+    def columns(self) -> RecordColumns:
+        """The records and damage added."""
+        self._buffer += bytes(SLACK_BYTES)
+        columns = np.array(self._rows, np.int64).reshape(len(self._rows), len(Fields._fields) + 2).T
+        data = Bytes(np.frombuffer(self._buffer, np.uint8))
+        return RecordColumns(self._window, columns[-1], Fields(*columns[:-2]), columns[-2], data, self._damage)
+
+
+def _varint(value: int) -> bytes:
+    """A number as a zigzag varint, as headers have it."""
+    raw, out = value << 1 ^ value >> 63, bytearray()
+    while raw >= 0x80:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    return bytes((*out, raw))
+
+
+def _runs(marks: Bools) -> Iterator[tuple[int, int]]:
+    """The ranges of rows with the same mark."""
+    cuts = [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
+    return pairwise(cuts) if len(marks) else iter(())
 
 
 def _groups(counts: Ints) -> list[tuple[int, int]]:
@@ -209,8 +277,8 @@ def _groups(counts: Ints) -> list[tuple[int, int]]:
     return groups
 
 
-def _decode(window: Window, data: Bytes, rows: Ints, starts: Ints, ends: Ints, odd: list[int]) -> RecordBlock:
-    """The batches whose records, inflated, are in `data`; rows of suspicious batches are added to `odd`."""
+def _decode(window: Window, data: Bytes, rows: Ints, starts: Ints, ends: Ints) -> tuple[RecordColumns, Bools]:
+    """The records of batches, and which batches are suspicious, shape (len(rows),)."""
     counts = window.column("record_count")[rows]
     at, unchained = record_starts(data, starts, ends, counts)
     bad = np.zeros(len(rows), np.bool_)
@@ -224,13 +292,7 @@ def _decode(window: Window, data: Bytes, rows: Ints, starts: Ints, ends: Ints, o
     if len(full):
         _judge(window, rows[full], first, counts[full], fields, wrong)
         bad[full[np.searchsorted(first, np.flatnonzero(wrong), "right") - 1]] = True
-    sizes = ends_of_records - at
-    if bad.any():
-        odd += rows[bad].tolist()
-        kept = np.repeat(~bad, counts)
-        fields = Fields(*(column[kept] for column in fields))
-        rows, counts, sizes = rows[~bad], counts[~bad], sizes[kept]
-    return RecordBlock(window, rows, counts, fields, sizes, data.view)
+    return RecordColumns(window, np.repeat(rows, counts), fields, ends_of_records - at, data), bad
 
 
 def _judge(window: Window, rows: Ints, first: Ints, counts: Ints, fields: Fields, wrong: Bools) -> None:
@@ -250,56 +312,3 @@ def _judge(window: Window, rows: Ints, first: Ints, counts: Ints, fields: Fields
     untimely = (base + largest != maximum) | ((maximum >= base) != (largest >= 0))
     untimely &= ~window.log_append_time[rows]
     wrong[first] |= past | untimely
-
-
-def plain_blocks(evidence: Evidence, window: Window, row: int, limit_bytes: int) -> Iterator[RecordBlock]:
-    """One batch decoded by the plain decoder: its damage, or its records in blocks of bounded size."""
-    batch = window.batch(row)
-    if batch.size > limit_bytes:
-        why = f"the batch has {batch.size} bytes, more than the limit of {limit_bytes}"
-        yield _block_of(window, row, batch, [], Damage(LIMIT, why, limit=True))
-        return
-    if window.buffer is not None:
-        at = batch.position - window.start
-        entry: bytes | memoryview = window.buffer[at : at + batch.size]
-    else:
-        entry = evidence.read(batch.position, batch.size)
-    if batch.magic < 2:
-        records, damage = decode_message(batch, entry, limit_bytes=limit_bytes)
-        yield _block_of(window, row, batch, records if damage is None else [], damage)
-        return
-    judge = RecordReader(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes)
-    for _ in judge:  # to its end first: a damaged batch's records are left out
-        pass
-    if judge.damage is not None:
-        yield _block_of(window, row, batch, [], judge.damage)
-        return
-    reader = RecordReader(batch, entry[HEADER_BYTES:], limit_bytes=limit_bytes)
-    while records := list(islice(reader, _SLICE_RECORDS)):
-        yield _block_of(window, row, batch, records, None)
-
-
-def _block_of(window: Window, row: int, batch: Batch, records: list[Record], damage: Damage | None) -> RecordBlock:
-    buffer = bytearray()
-    rows = []
-    for record in records:
-        key, value = record.key or b"", record.value or b""
-        rows.append(
-            (
-                wrap_long(record.offset - batch.base_offset),
-                wrap_long(record.timestamp - batch.base_timestamp),
-                len(buffer),
-                -1 if record.key is None else len(key),
-                len(buffer) + len(key),
-                -1 if record.value is None else len(value),
-                len(record.headers),
-                record.size,
-            )
-        )
-        buffer += key
-        buffer += value
-    columns = np.array(rows, np.int64).reshape(len(rows), 8).T
-    counts = np.array([len(records)], np.int64)
-    found = [] if damage is None else [(row, damage)]
-    fields = Fields(*columns[:7])
-    return RecordBlock(window, np.array([row], np.int64), counts, fields, columns[7], memoryview(buffer), found)

@@ -36,8 +36,8 @@ def read_checkpoint(data: bytes, path: str, numbers_from: int, *, malformed_is_i
         if not _is_number(line):
             return CheckpointContent([], _malformed(path, line))
     if int(lines[0]) != 0:
-        said = f"Unrecognised version:{int(lines[0])}, expected version: 0 in checkpoint file at: {path}"
-        return CheckpointContent([], _IO_ERROR + said)
+        message = f"Unrecognised version:{int(lines[0])}, expected version: 0 in checkpoint file at: {path}"
+        return CheckpointContent([], _IO_ERROR + message)
     if len(lines) < 2:
         return CheckpointContent([])
     rows = []
@@ -54,8 +54,8 @@ def read_checkpoint(data: bytes, path: str, numbers_from: int, *, malformed_is_i
             return CheckpointContent([], None, f'java.lang.NumberFormatException: For input string: "{wrong}"')
         rows.append(fields)
     if len(rows) != int(lines[1]):
-        said = f"Expected [{int(lines[1])}] entries in checkpoint file [{path}], but found only [{len(rows)}]"
-        return CheckpointContent([], _IO_ERROR + said)
+        message = f"Expected [{int(lines[1])}] entries in checkpoint file [{path}], but found only [{len(rows)}]"
+        return CheckpointContent([], _IO_ERROR + message)
     return CheckpointContent(rows)
 
 

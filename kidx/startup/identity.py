@@ -12,18 +12,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import is_directory, read_file
+from kidx.evidence import exists, is_directory, read_file
 from kidx.formats.checkpoints import parse_properties
 from kidx.logdir import LogDir
 from kidx.logdir.cluster import ClusterMetadata
-from kidx.logdir.log_dir import META_PROPERTIES
+from kidx.logdir.log_dir import META_PROPERTIES, RESERVED_DIRECTORY_IDS
 from kidx.startup.behaviours import BEHAVIOURS
 from kidx.startup.outcome import BrokerRefuses
 from kidx.startup.versions import BrokerVersion
 
 _RUNTIME = "java.lang.RuntimeException: "
-_RESERVED_DIRECTORY_IDS = 100  # DirectoryId.reserved
-_PROPERTIES_BYTES = 1 << 16
 _RANDOM_UUID_VERSION = 4
 
 
@@ -51,10 +49,10 @@ def read_meta_properties(log_dirs: Sequence[LogDir], version: BrokerVersion) -> 
             raise BrokerRefuses(BEHAVIOURS["meta-missing"], f"{_RUNTIME}No readable meta.properties files found.")
         _verify(read, version)
         if missing:
-            said = (
+            message = (
                 f"No `meta.properties` found in {missing[0]} (have you run `kafka-storage.sh` to format the directory?)"
             )
-            raise BrokerRefuses(BEHAVIOURS["meta-missing"], _RUNTIME + said, missing[0])
+            raise BrokerRefuses(BEHAVIOURS["meta-missing"], _RUNTIME + message, missing[0])
     else:
         _verify(read, version)
     return read
@@ -63,15 +61,15 @@ def read_meta_properties(log_dirs: Sequence[LogDir], version: BrokerVersion) -> 
 def _read(log_dir: str, version: BrokerVersion) -> MetaProperties | None:
     """MetaProperties.Builder: None where it throws, which counts as unreadable."""
     path = os.path.join(log_dir, META_PROPERTIES)
-    said = parse_properties(read_file(path, _PROPERTIES_BYTES))
-    number = said.get("version", "0" if version.kraft else "")
+    properties = parse_properties(read_file(path))
+    number = properties.get("version", "0" if version.kraft else "")
     if number not in ("0", "1") or (not version.kraft and number != "0"):
         return None
-    node = said.get("broker.id" if number == "0" else "node.id")
+    node = properties.get("broker.id" if number == "0" else "node.id")
     node_id = int(node) if node is not None and re.fullmatch(r"-?[0-9]{1,9}", node) else None
-    if number == "1" and (node_id is None or "cluster.id" not in said):
+    if number == "1" and (node_id is None or "cluster.id" not in properties):
         return None
-    return MetaProperties(log_dir, node_id, said.get("cluster.id"), said.get("directory.id"))
+    return MetaProperties(log_dir, node_id, properties.get("cluster.id"), properties.get("directory.id"))
 
 
 def _verify(read: Sequence[MetaProperties], version: BrokerVersion) -> None:
@@ -85,24 +83,24 @@ def _verify(read: Sequence[MetaProperties], version: BrokerVersion) -> None:
         if each.node_id != read[0].node_id:
             raise _other_node(path, each.node_id, read[0].node_id)
         if each.cluster_id != read[0].cluster_id:
-            said = f"Invalid cluster.id in: {path}. Expected {read[0].cluster_id}, but read {each.cluster_id}"
-            raise BrokerRefuses(BEHAVIOURS["meta-other-cluster"], _RUNTIME + said, path)
+            message = f"Invalid cluster.id in: {path}. Expected {read[0].cluster_id}, but read {each.cluster_id}"
+            raise BrokerRefuses(BEHAVIOURS["meta-other-cluster"], _RUNTIME + message, path)
         if not version.kraft and each.cluster_id is not None and not _is_random_uuid(each.cluster_id):
-            said = f"doesn't match stored clusterId Some({each.cluster_id}) in meta.properties."
-            told = f"kafka.common.InconsistentClusterIdException: The Cluster ID of ZooKeeper {said}"
-            raise BrokerRefuses(BEHAVIOURS["meta-cluster-id-not-generated"], told, path)
+            message = f"doesn't match stored clusterId Some({each.cluster_id}) in meta.properties."
+            message = f"kafka.common.InconsistentClusterIdException: The Cluster ID of ZooKeeper {message}"
+            raise BrokerRefuses(BEHAVIOURS["meta-cluster-id-not-generated"], message, path)
         if each.directory_id is not None and version.kraft:
             number = _uuid_number(each.directory_id)
-            if number is not None and number < _RESERVED_DIRECTORY_IDS:
-                said = f"Invalid reserved directory ID {each.directory_id} found in {each.log_dir}"
-                raise BrokerRefuses(BEHAVIOURS["meta-reserved-directory"], _RUNTIME + said, path)
+            if number is not None and number < RESERVED_DIRECTORY_IDS:
+                message = f"Invalid reserved directory ID {each.directory_id} found in {each.log_dir}"
+                raise BrokerRefuses(BEHAVIOURS["meta-reserved-directory"], _RUNTIME + message, path)
             other = seen.setdefault(each.directory_id, each.log_dir)
             if other != each.log_dir:
-                said = (
+                message = (
                     f"Duplicate directory ID Optional[{each.directory_id}] found. It was the ID of {other}, "
                     f"but also of {each.log_dir}"
                 )
-                raise BrokerRefuses(BEHAVIOURS["meta-same-directory"], _RUNTIME + said, path)
+                raise BrokerRefuses(BEHAVIOURS["meta-same-directory"], _RUNTIME + message, path)
 
 
 def check_node(read: Sequence[MetaProperties], metadata: ClusterMetadata, voters: Sequence[int]) -> None:
@@ -127,18 +125,18 @@ def is_log_dir(path: str) -> bool:
     """Whether it is a directory: a file in its place goes offline. Raises CannotRead where there is nothing."""
     if is_directory(path):
         return True
-    if not os.path.lexists(path):
+    if not exists(path):
         raise CannotRead(f"{path}: no such file or directory")
     return False
 
 
 def _other_node(path: str, stored: int | None, known: int | None) -> BrokerRefuses:
-    said = (
+    message = (
         f"Stored node id {stored} doesn't match previous node id {known} in {path}. If you moved your data, "
         "make sure your configured node id matches. If you intend to create a new node, you should remove all data in "
         "your data directories."
     )
-    return BrokerRefuses(BEHAVIOURS["meta-other-node"], _RUNTIME + said, path)
+    return BrokerRefuses(BEHAVIOURS["meta-other-node"], _RUNTIME + message, path)
 
 
 def _uuid_number(text: str) -> int | None:

@@ -40,8 +40,8 @@ def offset_of(name: str, path: str) -> int:
     digits, dot, _ = name.partition(".")
     offset = _java_int(digits, _MOST_LONG)
     if not dot or offset is None:
-        said = f'java.lang.NumberFormatException: For input string: "{digits}"'
-        raise BrokerRefuses(BEHAVIOURS["file-name"], said, path)
+        message = f'java.lang.NumberFormatException: For input string: "{digits}"'
+        raise BrokerRefuses(BEHAVIOURS["file-name"], message, path)
     return offset
 
 

@@ -279,8 +279,8 @@ class _LogLoader:
         kept = recovery.valid_bytes
         if recovery.offsets_go_back:
             if action == REBUILD:
-                said = f"org.apache.kafka.common.errors.InvalidOffsetException: in {self._path(log)}"
-                raise BrokerRefuses(BEHAVIOURS["offsets-go-back"], said, self._path(log))
+                message = f"org.apache.kafka.common.errors.InvalidOffsetException: in {self._path(log)}"
+                raise BrokerRefuses(BEHAVIOURS["offsets-go-back"], message, self._path(log))
             kept, end = 0, base
         else:
             end = recovery.end_offset
@@ -376,11 +376,11 @@ class _LogLoader:
             headers = list(log.headers(0, self._path(name)))
         end = headers[-1].last_offset + 1 if headers else base
         if not (end > base and end - 1 - base > MAX_RELATIVE_OFFSET):
-            said = (
+            message = (
                 "java.lang.IllegalArgumentException: Split operation is only permitted for segments with overflow, and "
                 f"the problem path is {self._path(name)}"
             )
-            raise BrokerRefuses(BEHAVIOURS["overflow-refused"], said, self._path(name))
+            raise BrokerRefuses(BEHAVIOURS["overflow-refused"], message, self._path(name))
         source = self.files[name]
         for suffix in (".log", *INDEX_SUFFIXES):
             self._mark_deleted(file_of(base, suffix), "overflow-split")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import list_directory, read_file
+from kidx.evidence import exists, file_size, list_directory, read_file, system_failures
 from kidx.formats.indexes import DEFAULT_INDEX_INTERVAL_BYTES
 from kidx.logdir import Cluster, LogDir
 from kidx.logdir.cluster import Assignment, ClusterMetadata
@@ -43,8 +43,6 @@ from kidx.startup.outcome import (
 )
 from kidx.startup.versions import BrokerVersion, nearest_version
 
-_CHECKPOINT_BYTES = 64 << 20
-_SMALL_BYTES = 16 << 20
 _BOOTSTRAP = "bootstrap.checkpoint"
 _ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNIQUE = "<uuid>"
@@ -67,7 +65,9 @@ def predict(log_dirs: Sequence[str], version: str) -> Prediction:
 
     Raises UsageError for a version that is none, CannotRead for a log dir that cannot be listed.
     """
-    return _Start(log_dirs, nearest_version(version)).run()
+    with system_failures() as failures:
+        prediction = _Start(log_dirs, nearest_version(version)).run()
+    return prediction._replace(unread=tuple(dict.fromkeys((*prediction.unread, *failures))))
 
 
 class _Start:
@@ -108,13 +108,13 @@ class _Start:
         refusals = [f for f in self.failures if isinstance(f, BrokerRefuses)]
         reason = None
         if refusals:
-            reason = refusals[0].said
+            reason = refusals[0].message
             for refusal in refusals:
                 where = self._log_dir_of(refusal.file)
-                self.actions.append(Action(REFUSE, refusal.behaviour, refusal.said, where, file=refusal.file))
+                self.actions.append(Action(REFUSE, refusal.behaviour, refusal.message, where, file=refusal.file))
         elif len(self.offline) == len(self.all_dirs):
             first = next(f for f in self.failures if isinstance(f, LogDirFails))
-            reason = f"Shutdown broker because all log dirs in {', '.join(self.offline)} have failed: {first.said}"
+            reason = f"Shutdown broker because all log dirs in {', '.join(self.offline)} have failed: {first.message}"
             self.actions.append(Action(REFUSE, first.behaviour, reason, self.all_dirs[0], file=first.file))
         return Prediction(
             self.version.name,
@@ -147,10 +147,10 @@ class _Start:
         homes = [d for d in self.log_dirs if d.metadata_partition is not None]
         if len(homes) > 1:
             path = os.path.join(homes[1].directory, metadata_log.NAME)
-            said = (
+            message = (
                 f"org.apache.kafka.common.KafkaException: Found unexpected metadata location in data directory `{path}`"
             )
-            raise BrokerRefuses(BEHAVIOURS["metadata-elsewhere"], said, path)
+            raise BrokerRefuses(BEHAVIOURS["metadata-elsewhere"], message, path)
         if homes:
             started = metadata_log.start_metadata_log(homes[0], self.version)
             self._add(started.log)
@@ -225,8 +225,8 @@ class _Start:
             if topic == METADATA_TOPIC:
                 continue
             if topic not in intervals:
-                said = cluster.number(topic, "index.interval.bytes") if self.metadata is not None else None
-                intervals[topic] = DEFAULT_INDEX_INTERVAL_BYTES if said is None else said
+                setting = cluster.number(topic, "index.interval.bytes") if self.metadata is not None else None
+                intervals[topic] = DEFAULT_INDEX_INTERVAL_BYTES if setting is None else setting
             key = (topic, partition)
             settings = LogSettings(
                 clean, recovery_points.get(key, 0), log_starts.get(key, 0), intervals[topic], state == DELETE
@@ -265,25 +265,25 @@ class _Start:
 
     def _topic_id(self, path: str) -> str | None:
         """PartitionMetadataFile.read: a version of at least 0, and the id."""
-        lines = [*read_file(path, _SMALL_BYTES).decode("utf-8", "replace").splitlines(), None, None]
+        lines = [*read_file(path).decode("utf-8", "replace").splitlines(), None, None]
         for at, line in enumerate(lines[:2]):
             if line is None:
-                said = f"java.lang.NullPointerException: {path} has {at} lines"
-                raise BrokerRefuses(BEHAVIOURS["partition-metadata-empty"], said, path)
+                message = f"java.lang.NullPointerException: {path} has {at} lines"
+                raise BrokerRefuses(BEHAVIOURS["partition-metadata-empty"], message, path)
             _, colon, value = line.partition(": ")
             if not colon or (at == 0 and not value.strip().isdecimal()):
-                said = f"java.io.IOException: Malformed line in checkpoint file [{path}]: {line}"
-                raise self._metadata_failure(said, path)
+                message = f"java.io.IOException: Malformed line in checkpoint file [{path}]: {line}"
+                raise self._metadata_failure(message, path)
             topic_id = value.strip()
         if topic_id == _ZERO_ID:
-            said = f"java.io.IOException: Invalid topic ID in partition metadata file ({path})"
-            raise self._metadata_failure(said, path)
+            message = f"java.io.IOException: Invalid topic ID in partition metadata file ({path})"
+            raise self._metadata_failure(message, path)
         return topic_id
 
-    def _metadata_failure(self, said: str, path: str) -> StartFailure:
+    def _metadata_failure(self, message: str, path: str) -> StartFailure:
         """2.8 lets the storage exception end the broker."""
         kind = LogDirFails if self.version.kraft else BrokerRefuses
-        return kind(BEHAVIOURS["partition-metadata-unreadable"], said, path)
+        return kind(BEHAVIOURS["partition-metadata-unreadable"], message, path)
 
     def _checkpoint(self, log_dir: LogDir, name: str, absent: str, *, needed: bool) -> dict[tuple[str, int], int]:
         path = os.path.join(log_dir.directory, name)
@@ -301,7 +301,7 @@ class _Start:
         return {(topic, int(partition)): int(offset) for topic, partition, offset in content.rows}
 
     def _read_checkpoint(self, path: str, numbers_from: int) -> CheckpointContent:
-        data = read_file(path, _CHECKPOINT_BYTES)
+        data = read_file(path)
         return read_checkpoint(data, path, numbers_from, malformed_is_io_error=self.version.malformed_is_io_error)
 
     def _read_later_checkpoints(self) -> None:
@@ -312,10 +312,10 @@ class _Start:
             for name in (HIGH_WATERMARKS, CLEANED_TO):
                 path = os.path.join(log_dir.directory, name)
                 if any(entry.name == name for entry in log_dir.entries):
-                    said = self._read_checkpoint(path, 1).io_error
-                    if said:
+                    message = self._read_checkpoint(path, 1).io_error
+                    if message:
                         self._take_offline(
-                            log_dir.directory, LogDirFails(BEHAVIOURS["checkpoint-unreadable"], said, path)
+                            log_dir.directory, LogDirFails(BEHAVIOURS["checkpoint-unreadable"], message, path)
                         )
                         break
 
@@ -396,11 +396,11 @@ class _Start:
         here = current is not None and current.directory == future.directory
         target = os.path.join(future.directory, f"{future.topic}-{future.partition}")
         if here or (current is None and not self.version.kraft):
-            said = (
+            message = (
                 f"java.nio.file.FileSystemException: {future.directory}/{future.name} -> {target}: Directory not empty"
             )
             failure = BrokerRefuses if self.version.kraft else LogDirFails
-            error: StartFailure = failure(BEHAVIOURS["future-beside-current"], said, target)
+            error: StartFailure = failure(BEHAVIOURS["future-beside-current"], message, target)
             if isinstance(error, BrokerRefuses):
                 raise error
             self._take_offline(future.directory, error)
@@ -422,7 +422,7 @@ class _Start:
     def _take_offline(self, log_dir: str, failure: StartFailure) -> None:
         self.failures.append(failure)
         self.offline.append(log_dir)
-        self.actions.append(Action(OFFLINE, failure.behaviour, failure.said, log_dir, file=failure.file))
+        self.actions.append(Action(OFFLINE, failure.behaviour, failure.message, log_dir, file=failure.file))
 
     def _log_dir_of(self, file: str | None) -> str:
         return next((d for d in self.all_dirs if file and file.startswith(d)), self.all_dirs[0])
@@ -431,10 +431,7 @@ class _Start:
 def _emptied_logs(replica: _Replica) -> Iterable[Action]:
     """The first segment's file is there again, and empty."""
     path = os.path.join(replica.directory, replica.name, f"{0:020d}.log")
-    try:
-        size = os.stat(path).st_size
-    except OSError:
-        return
+    size = file_size(path) if exists(path) else 0
     if size:
         why = f"an empty log takes its place: {size:,} to 0 bytes"
         yield Action(TRUNCATE, BEHAVIOURS["remade-empty"], why, replica.directory, replica.name, 0, path, size, 0)
@@ -442,11 +439,11 @@ def _emptied_logs(replica: _Replica) -> Iterable[Action]:
 
 def _duplicate(replica: _Replica, other: _Replica) -> BrokerRefuses:
     path, earlier = (os.path.join(r.directory, r.name) for r in (replica, other))
-    said = (
+    message = (
         f"java.lang.IllegalStateException: Duplicate log directories for {replica.topic}-{replica.partition} are "
         f"found in both {path} and {earlier}."
     )
-    return BrokerRefuses(BEHAVIOURS["duplicate-partition"], said, path)
+    return BrokerRefuses(BEHAVIOURS["duplicate-partition"], message, path)
 
 
 def _directories(log_dir: LogDir) -> list[str]:

@@ -30,7 +30,6 @@ from kidx.state.replay import Moment
 NAME = f"{METADATA_TOPIC}-0"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 _QUORUM_STATE = "quorum-state"
-_SMALL_BYTES = 16 << 20
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
@@ -50,9 +49,9 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
     voters = _voters(directory) if _QUORUM_STATE in names else []
     if LEADER_EPOCHS in names:
         path = os.path.join(directory, LEADER_EPOCHS)
-        content = read_checkpoint(read_file(path, _SMALL_BYTES), path, 0, malformed_is_io_error=False)
-        if said := content.io_error or content.number_error:
-            raise BrokerRefuses(BEHAVIOURS["leader-epochs-malformed"], said, path)
+        content = read_checkpoint(read_file(path), path, 0, malformed_is_io_error=False)
+        if message := content.io_error or content.number_error:
+            raise BrokerRefuses(BEHAVIOURS["leader-epochs-malformed"], message, path)
     settings = LogSettings(False, 0, 0, DEFAULT_INDEX_INTERVAL_BYTES)
     loaded = load_log(log_dir.directory, NAME, entries, settings, version)
     end = loaded.start.log_end_offset
@@ -73,7 +72,7 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
 def _voters(directory: str) -> list[int]:
     path = os.path.join(directory, _QUORUM_STATE)
     try:
-        state = parse_quorum_state(read_file(path, _SMALL_BYTES))
+        state = parse_quorum_state(read_file(path))
     except WrongFormat as e:
         raise BrokerRefuses(
             BEHAVIOURS["quorum-state-unusable"], f"java.io.UncheckedIOException: {path}: {e}", path
@@ -89,10 +88,10 @@ def _check_snapshot(path: str) -> None:
         scanned = scan(evidence)
         for window in scanned:
             if window.bad_crc:
-                said = "org.apache.kafka.common.errors.CorruptRecordException: Record is corrupt"
-                raise BrokerRefuses(BEHAVIOURS["metadata-snapshot-corrupt"], f"{said} in {path}", path)
+                message = "org.apache.kafka.common.errors.CorruptRecordException: Record is corrupt"
+                raise BrokerRefuses(BEHAVIOURS["metadata-snapshot-corrupt"], f"{message} in {path}", path)
         if scanned.ending is not None and scanned.ending.kind != END:
-            said = f"Error loading metadata log record: {path} ends inside a batch"
+            message = f"Error loading metadata log record: {path} ends inside a batch"
             raise BrokerRefuses(
-                BEHAVIOURS["metadata-snapshot-corrupt"], f"java.lang.IllegalStateException: {said}", path
+                BEHAVIOURS["metadata-snapshot-corrupt"], f"java.lang.IllegalStateException: {message}", path
             )

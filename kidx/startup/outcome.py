@@ -58,11 +58,11 @@ class Prediction(NamedTuple):
 
 
 class StartFailure(Exception):
-    """An exception that reaches LogManager. `said` is Java's class and message."""
+    """An exception that reaches LogManager. `message` is Java's class and message."""
 
-    def __init__(self, behaviour: Behaviour, said: str, file: str | None = None) -> None:
-        super().__init__(said)
-        self.behaviour, self.said, self.file = behaviour, said, file
+    def __init__(self, behaviour: Behaviour, message: str, file: str | None = None) -> None:
+        super().__init__(message)
+        self.behaviour, self.message, self.file = behaviour, message, file
 
 
 class BrokerRefuses(StartFailure):

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kidx.errors import KidxError
+from kidx.errors import WrongFormat
 from kidx.evidence import read_file
 from kidx.formats.producer_snapshot import PRODUCER_ENTRY, VERSION, parse_snapshot
 from kidx.startup.behaviours import BEHAVIOURS, Behaviour
-
-_LARGEST_BYTES = 256 << 20
 
 # offset -> path, None for one that this start has written
 Snapshots = dict[int, str | None]
@@ -74,9 +72,9 @@ def _readable(path: str | None) -> bool:
     if path is None:
         return True
     try:
-        data = read_file(path, _LARGEST_BYTES)
+        data = read_file(path)
         snapshot = parse_snapshot(data)
-    except KidxError:
+    except WrongFormat:
         return False
     whole = snapshot.entry_count * PRODUCER_ENTRY.size <= len(data)
     return snapshot.version == VERSION and snapshot.crc_ok and whole and not snapshot.extra_bytes

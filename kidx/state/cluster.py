@@ -75,13 +75,13 @@ class ClusterState:
         name = self._topic_names.pop(data["topicId"], None)
         if name is None:
             return
-        self.facts.drop("topic", {"topic": name})
+        self.facts.drop("topic", {"topic": name}, offset, timestamp)
         for fact in self.facts.of_kind("partition"):
             if fact.key["topic"] == name:
-                self.facts.drop("partition", fact.key)
+                self.facts.drop("partition", fact.key, offset, timestamp)
         for fact in self.facts.of_kind("config"):
             if (fact.key["resourceType"], fact.key["resourceName"]) == ("topic", name):
-                self.facts.drop("config", fact.key)
+                self.facts.drop("config", fact.key, offset, timestamp)
 
     def _partition_key(self, data: Data) -> Data:
         topic = self._topic_names.get(data["topicId"], data["topicId"])
@@ -119,7 +119,7 @@ class ClusterState:
         kind = RESOURCE_TYPES.get(data["resourceType"], str(data["resourceType"]))
         key = {"resourceType": kind, "resourceName": data["resourceName"], "name": data["name"]}
         if data["value"] is None:
-            self.facts.drop("config", key)
+            self.facts.drop("config", key, offset, timestamp)
         else:
             self.facts.set("config", key, {"value": data["value"]}, offset, timestamp)
 
@@ -128,7 +128,7 @@ class ClusterState:
         if data["featureLevel"]:
             self.facts.set("feature", key, {"level": data["featureLevel"]}, offset, timestamp)
         else:
-            self.facts.drop("feature", key)
+            self.facts.drop("feature", key, offset, timestamp)
 
     def _register_broker(self, data: Data, offset: int | None, timestamp: int) -> None:
         value = {name: value for name, value in data.items() if name != "brokerId"}
@@ -168,7 +168,7 @@ class ClusterState:
         entity = {e["entityType"]: e["entityName"] for e in sorted(data["entity"], key=lambda e: str(e["entityType"]))}
         key = {"entity": entity, "quota": data["key"]}
         if data["remove"]:
-            self.facts.drop("quota", key)
+            self.facts.drop("quota", key, offset, timestamp)
         else:
             self.facts.set("quota", key, {"value": data["value"]}, offset, timestamp)
 
@@ -202,16 +202,16 @@ _APPLY: dict[str, Callable[[ClusterState, Data, int | None, int], None]] = {
     "FeatureLevelRecord": ClusterState._feature,
     "RegisterBrokerRecord": ClusterState._register_broker,
     "BrokerRegistrationChangeRecord": ClusterState._change_broker,
-    "UnregisterBrokerRecord": lambda s, d, o, t: s.facts.drop("broker", {"brokerId": d["brokerId"]}),
+    "UnregisterBrokerRecord": lambda s, d, o, t: s.facts.drop("broker", {"brokerId": d["brokerId"]}, o, t),
     "FenceBrokerRecord": lambda s, d, o, t: s._fence(d, o, t, fenced=True),
     "UnfenceBrokerRecord": lambda s, d, o, t: s._fence(d, o, t, fenced=False),
     "RegisterControllerRecord": ClusterState._register_controller,
     "ClientQuotaRecord": ClusterState._quota,
     "UserScramCredentialRecord": ClusterState._scram,
-    "RemoveUserScramCredentialRecord": lambda s, d, o, t: s.facts.drop("scram_user", _scram_key(d)),
+    "RemoveUserScramCredentialRecord": lambda s, d, o, t: s.facts.drop("scram_user", _scram_key(d), o, t),
     "AccessControlEntryRecord": ClusterState._acl,
-    "RemoveAccessControlEntryRecord": lambda s, d, o, t: s.facts.drop("acl", {"id": d["id"]}),
+    "RemoveAccessControlEntryRecord": lambda s, d, o, t: s.facts.drop("acl", {"id": d["id"]}, o, t),
     "DelegationTokenRecord": ClusterState._token,
-    "RemoveDelegationTokenRecord": lambda s, d, o, t: s.facts.drop("delegation_token", {"tokenId": d["tokenId"]}),
+    "RemoveDelegationTokenRecord": lambda s, d, o, t: s.facts.drop("delegation_token", {"tokenId": d["tokenId"]}, o, t),
     "ProducerIdsRecord": ClusterState._producer_ids,
 }

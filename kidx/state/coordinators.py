@@ -47,7 +47,7 @@ class CoordinatorState:
         if value is not None and self.family == TRANSACTION:
             value = {"state": _state_name(value["transactionStatus"]), **value}
         if value is None:
-            self._forget(kind, decoded.key.data)
+            self._forget(kind, decoded.key.data, record)
             return
         change = Fact(kind, decoded.key.data, value, record.offset, record.timestamp)
         if decoded.key.name == "ShareUpdate":
@@ -66,9 +66,9 @@ class CoordinatorState:
                 if there is None or (there.offset or 0) < (change.offset or 0):
                     self.facts.set(*change)
 
-    def _forget(self, kind: str, key: dict[str, Any]) -> None:
+    def _forget(self, kind: str, key: dict[str, Any], record: Record) -> None:
         """A tombstone takes effect at once, even in a transaction, and discards changes that wait for a marker."""
-        self.facts.drop(kind, key)
+        self.facts.drop(kind, key, record.offset, record.timestamp)
         for producer, waiting in self._pending.items():
             self._pending[producer] = [fact for fact in waiting if (fact.kind, fact.key) != (kind, key)]
 

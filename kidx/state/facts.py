@@ -22,10 +22,11 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """Facts by kind and key. Records set and drop them; a dropped fact leaves no trace."""
+    """Facts by kind and key. Records set and drop them; of a dropped fact only the record that dropped it is kept."""
 
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[_Identity, Fact]] = {}
+        self._dropped_by: dict[tuple[str, _Identity], tuple[int | None, int]] = {}
 
     def set(self, kind: str, key: dict[str, Any], value: dict[str, Any], offset: int | None, timestamp: int) -> None:
         """Set a key's value; an earlier one is replaced."""
@@ -35,9 +36,14 @@ class Facts:
         """A key's fact, or None."""
         return self._by_kind.get(kind, {}).get(identity(key))
 
-    def drop(self, kind: str, key: dict[str, Any]) -> None:
-        """Remove a key's fact, if there is one."""
-        self._by_kind.get(kind, {}).pop(identity(key), None)
+    def drop(self, kind: str, key: dict[str, Any], offset: int | None, timestamp: int) -> None:
+        """Remove a key's fact, if there is one, by the record at this offset."""
+        if self._by_kind.get(kind, {}).pop(identity(key), None) is not None:
+            self._dropped_by[kind, identity(key)] = offset, timestamp
+
+    def dropped_by(self, kind: str, key: dict[str, Any]) -> tuple[int | None, int | None]:
+        """The offset and timestamp of the record that last dropped a key's fact; None, None where that is unknown."""
+        return self._dropped_by.get((kind, identity(key)), (None, None))
 
     def of_kind(self, kind: str) -> list[Fact]:
         """All facts of a kind."""

@@ -17,10 +17,11 @@ from kidx.logdir.names import LOG, METADATA_SNAPSHOT
 from kidx.logdir.tree import Partition
 from kidx.segments.records import read_records
 from kidx.segments.walk import END, PREALLOCATED, walk
-from kidx.state import cluster, coordinators
+from kidx.state import cluster, coordinators, remote_log
 from kidx.state.cluster import ClusterState
 from kidx.state.coordinators import CoordinatorState
 from kidx.state.facts import Facts
+from kidx.state.remote_log import RemoteLogState
 
 _SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
@@ -58,19 +59,17 @@ def family_of(partition: Partition, given: str | None = None) -> str:
         family = FAMILY_OF_TOPIC.get(partition.name.topic)
     if family is None:
         must_exist(partition.directory)
-        known = ", ".join(topic for topic, its in FAMILY_OF_TOPIC.items() if its != REMOTE)
+        known = ", ".join(FAMILY_OF_TOPIC)
         raise UsageError(
             f"{partition.directory}: its name is not one of Kafka's own topics ({known}); name the topic with --decoder"
-        )
-    if family == REMOTE:
-        raise UsageError(
-            f"{partition.directory}: remote log metadata is not replayed; kidx dump --decode shows its records"
         )
     return family
 
 
 def kinds_of(family: str) -> list[str]:
     """Every kind of fact that a family's records can state."""
+    if family == REMOTE:
+        return list(remote_log.KINDS)
     return list(cluster.KINDS) if family == METADATA else coordinators.kinds_of(family)
 
 
@@ -81,10 +80,14 @@ def state_at(partition: Partition, family: str, moment: Moment) -> State:
         whole = ClusterState()
         count = _replay_cluster(partition, whole, moment, problems)
         return _finished(whole, count, problems)
-    coordinator = CoordinatorState(family)
-    count = 0
     if not partition.segments:
         raise CannotRead(f"{partition.directory}: there is no segment in it (no .log file)")
+    if family == REMOTE:
+        remote_log, count = replay_remote_log(partition, moment, problems)
+        remote_log.finish()
+        return _finished(remote_log, count, problems)
+    coordinator = CoordinatorState(family)
+    count = 0
     _say_where_history_begins(partition, moment, problems)
     for batch, record in _records(partition, 0, problems):
         if moment.reached(record):
@@ -99,6 +102,19 @@ def state_at(partition: Partition, family: str, moment: Moment) -> State:
             count += 1
             coordinator.replay(batch, record)
     return _finished(coordinator, count, problems)
+
+
+def replay_remote_log(partition: Partition, moment: Moment, problems: list[str]) -> tuple[RemoteLogState, int]:
+    """Replay a partition of __remote_log_metadata: its state, and the number of records. Adds to `problems`."""
+    state, count = RemoteLogState(), 0
+    for batch, record in _records(partition, 0, problems):
+        if moment.reached(record):
+            if moment.offset is not None:
+                break
+        elif not batch.control:
+            count += 1
+            state.replay(record)
+    return state, count
 
 
 def _finished(replayer: _Replayer, records: int, problems: list[str]) -> State:

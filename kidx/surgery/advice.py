@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from kidx.errors import KidxError
-from kidx.evidence import file_size
+from kidx.evidence import file_size, is_file
 from kidx.findings import Finding, Rule
 from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
@@ -99,12 +99,10 @@ def _command(command: str, path: str, options: str = "") -> str:
 def _log_beside(file: str) -> str | None:
     """The log of the segment that a file belongs to: itself, or the one beside it; None where there is none."""
     name = parse_file_name(file)
-    if name is None or name.base_offset is None or name.state:
-        return None
-    if name.kind not in (LOG, *INDEX_OF_KIND):
+    if name is None or name.state or name.kind not in (LOG, *INDEX_OF_KIND):
         return None
     log = os.path.splitext(file)[0] + ".log"
-    return log if os.path.isfile(log) else None
+    return log if is_file(log) else None
 
 
 def _partition_log_bytes(directory: str) -> int | None:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from struct import Struct
 
 from kidx.errors import CannotRead, Refused
-from kidx.evidence import Evidence, open_evidence
+from kidx.evidence import Evidence, is_file, open_evidence
 
 LOCK_FILE = ".lock"
 _FLOCK = Struct("hhqqi0q")  # struct flock of 64-bit Linux: type, whence, start, length (0: to the end), pid
@@ -26,7 +26,7 @@ def lock_files(directory: str) -> Iterator[str]:
     here = os.path.realpath(directory)
     while True:
         path = os.path.join(here, LOCK_FILE)
-        if os.path.isfile(path):
+        if is_file(path):
             yield path
         above = os.path.dirname(here)
         if above == here:
@@ -38,8 +38,8 @@ def running_broker(directory: str) -> str | None:
     """A sentence part that names the broker that runs on a directory; None where none does. Raises Refused."""
     for path in lock_files(directory):
         with _open_lock(path) as lock:
-            if said := _holder(lock):
-                return said
+            if holder := _holder(lock):
+                return holder
     return None
 
 
@@ -54,8 +54,8 @@ def broker_kept_out(directory: str) -> Iterator[None]:
     with ExitStack() as stack:
         for path in lock_files(directory):
             lock = stack.enter_context(_open_lock(path))
-            if said := _holder(lock):
-                raise Refused(refusal(directory, said))
+            if holder := _holder(lock):
+                raise Refused(refusal(directory, holder))
             try:
                 fcntl.lockf(lock.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError as e:
@@ -65,9 +65,9 @@ def broker_kept_out(directory: str) -> Iterator[None]:
         yield
 
 
-def refusal(directory: str, said: str) -> str:
+def refusal(directory: str, holder: str) -> str:
     """The sentence that refuses to write below a running broker."""
-    return f"{directory}: a broker runs on this directory ({said}), and kidx writes to none that does; stop it first"
+    return f"{directory}: a broker runs on this directory ({holder}), and kidx writes to none that does; stop it first"
 
 
 def _open_lock(path: str) -> Evidence:

@@ -36,7 +36,7 @@ class IndexFile:
         """How many bytes the valid entries take."""
         return self.extent.entries * self.format.size
 
-    def entries(self, first: int = 0, behind: int | None = None) -> bytes:
+    def entries(self, first: int, behind: int | None = None) -> bytes:
         """The bytes of the valid entries from slot `first` up to, not including, slot `behind`."""
         width = self.format.size
         behind = self.extent.entries if behind is None else min(behind, self.extent.entries)

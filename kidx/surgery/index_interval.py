@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import islice, pairwise
-from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, LimitExceeded, WrongFormat
@@ -107,7 +106,9 @@ def _bounds(partition: Partition, unread: list[str]) -> tuple[int, int] | None:
             if before in number and position in number and before < position:
                 gaps.append(position - before)
                 without_last.append(starts[number[position] - 1] - before)
-    return (median_low(without_last), min(gaps) - 1) if gaps else None
+    if not gaps:
+        return None
+    return sorted(without_last)[(len(without_last) - 1) // 2], min(gaps) - 1
 
 
 def _entry_positions(segment: Segment) -> list[int]:

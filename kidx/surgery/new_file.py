@@ -61,8 +61,7 @@ def write_file(
         for position, chunk in data_chunks(content):
             os.lseek(fd, position, os.SEEK_SET)
             write_all(fd, chunk)
-        if os.fstat(fd).st_size != content.size:  # it ends in a hole
-            os.ftruncate(fd, content.size)
+        os.ftruncate(fd, content.size)  # it may end in a hole
         own(fd, like, like.mode)
         for attribute, value in attributes:
             with suppress(OSError):

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 
 from kidx.errors import CannotRead, Refused, UsageError
-from kidx.evidence import is_uri
+from kidx.evidence import is_directory, is_uri
 from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import holds_evidence
 from kidx.surgery.new_file import write_all
@@ -17,7 +17,12 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | o
 
 
 def write_picture(path: str, text: str) -> None:
-    """Write a picture or a page to a file that is new, empty, or a picture or page already.
+    """Write a picture or a page to a file that is new, empty, or a picture or page already: see write_output."""
+    write_output(path, text, _OWN_BEGINNINGS)
+
+
+def write_output(path: str, text: str, replaceable: tuple[bytes, ...] = (b"",)) -> None:
+    """Write a file that is new or empty, or that begins, in lower case, with one of `replaceable`; default: any.
 
     Raises UsageError for a link, a special file, any other file, and a place among Kafka's files; CannotRead where
     the system declines.
@@ -28,9 +33,9 @@ def write_picture(path: str, text: str) -> None:
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                raise UsageError(f"{path}: not a plain file of one name; kidx draws into no other")
-            if status.st_size and not os.pread(fd, 64, 0).lower().startswith(_OWN_BEGINNINGS):
-                raise UsageError(f"{path}: there is a file already, and it is no picture; name another")
+                raise UsageError(f"{path}: not a plain file of one name; kidx writes into no other")
+            if status.st_size and not os.pread(fd, 64, 0).lower().startswith(replaceable):
+                raise UsageError(f"{path}: there is a file already, and it is no earlier output; name another")
             os.ftruncate(fd, 0)
             write_all(fd, text.encode("utf-8", "backslashreplace"))
         finally:
@@ -46,14 +51,12 @@ def refuse_file(path: str) -> None:
     if os.path.islink(path):
         raise UsageError(f"{path}: a symbolic link; name the file itself")
     directory = os.path.dirname(path) or "."
-    if os.path.isdir(directory) and holds_evidence(directory):
+    if is_directory(directory) and holds_evidence(directory):
         raise UsageError(f"{path}: Kafka's files are in that directory, and kidx writes none there; name another")
 
 
-def refuse_place(output: str, sources: Iterable[str]) -> None:
-    """Raises Refused where an output directory is a source, or lies above or below one, or has Kafka's files in it."""
-    if is_uri(output):
-        return
+def refuse_overlap(output: str, sources: Iterable[str]) -> None:
+    """Raises Refused where an output directory is a source, or lies above or below one."""
     place = os.path.realpath(output)
     for source in sources:
         if is_uri(source):
@@ -61,8 +64,15 @@ def refuse_place(output: str, sources: Iterable[str]) -> None:
         origin = os.path.realpath(source)
         if os.path.commonpath((place, origin)) in (place, origin):
             raise Refused(f"{output}: it is, contains or lies in what is read ({source}); name another")
-    nearest = place
-    while not os.path.isdir(nearest):
+
+
+def refuse_place(output: str, sources: Iterable[str]) -> None:
+    """Raises Refused where an output directory is a source, or lies above or below one, or has Kafka's files in it."""
+    if is_uri(output):
+        return
+    refuse_overlap(output, sources)
+    nearest = os.path.realpath(output)
+    while not is_directory(nearest):
         nearest = os.path.dirname(nearest)
     if holds_evidence(nearest):
         raise Refused(f"{output}: Kafka's files are there, and kidx writes none among them; name another directory")

@@ -46,7 +46,7 @@ class Target(NamedTuple):
 
 class Rebuilt(NamedTuple):
     """A segment's new indexes. `log_path` is its log's; `new` holds the bytes by kind, a transaction index only where
-    there is one. `said` tells what a reader must know: where the log breaks off, how transactions were found.
+    there is one. `notes` tells what a reader must know: where the log breaks off, how transactions were found.
     `log_changed`: something wrote the log while it was read.
     """
 
@@ -54,7 +54,7 @@ class Rebuilt(NamedTuple):
     log_path: str
     recovered: Recovered
     new: dict[str, bytes]
-    said: str
+    notes: str
     log_changed: bool
 
 
@@ -119,10 +119,10 @@ def rebuild(
     new = {OFFSET: recovered.offset_index, TIME: recovered.time_index}
     if recovered.transaction_index or TRANSACTION in segment.files:
         new[TRANSACTION] = recovered.transaction_index
-    said = [] if recovered.broken is None else [_breaks_off(recovered, size)]
+    notes = [] if recovered.broken is None else [_breaks_off(recovered, size)]
     if log_changed:
-        said.append(f"the log changed while it was read: indexed as of its first {size:,} bytes")
-    return Rebuilt(target, log_path, recovered, new, "; ".join(said + state.said), log_changed)
+        notes.append(f"the log changed while it was read: indexed as of its first {size:,} bytes")
+    return Rebuilt(target, log_path, recovered, new, "; ".join(notes + state.notes), log_changed)
 
 
 def changes_in_place(rebuilt: Rebuilt, sound: Container[str] = ()) -> Iterator[Change]:
@@ -207,7 +207,7 @@ def _positions(segment: Segment) -> Ints | None:
 
 
 class _StateBefore:
-    """The transactions that were open when a segment began, and in `said` how that was found out.
+    """The transactions that were open when a segment began, and in `notes` how that was found out.
 
     As a broker does at start (UnifiedLog.rebuildProducerState): from the producer snapshot of that offset, else from
     the newest sound one before it and the batches in between, else from all batches before.
@@ -215,7 +215,7 @@ class _StateBefore:
 
     def __init__(self, partition: Partition, segment: Segment) -> None:
         self._partition, self._segment = partition, segment
-        self.said: list[str] = []
+        self.notes: list[str] = []
 
     def open_transactions(self) -> OpenTransactions:
         """The first offset of the open transaction of each producer that has one."""
@@ -231,7 +231,7 @@ class _StateBefore:
                 events = EventReader(log)
                 for window in scan(log, check_crc=False):
                     state.add(events.read(window, len(window), from_offset=start))
-        self.said.append(
+        self.notes.append(
             f"there is no sound producer snapshot of offset {base}, so open transactions were found by reading "
             f"{len(replayed)} earlier segment{'' if len(replayed) == 1 else 's'}"
         )

@@ -82,7 +82,7 @@ def carry_out(
             if now is not None and entry.backup is not None:
                 bench.keep(entry.backup, now)
             if change.after is not None:
-                made_like = old or state_for_new_file(place, None if restore else like)
+                made_like = old or state_for_new_file(place, like)
                 if restore:
                     made_like = made_like._replace(mode=restore.mode)
                 attributes = () if now is None else access_lists(now)

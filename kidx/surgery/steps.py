@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused
-from kidx.evidence import from_bytes
+from kidx.evidence import from_bytes, is_file
 from kidx.formats.indexes import DEFAULT_MAX_INDEX_BYTES
 from kidx.logdir.tree import Segment
 from kidx.surgery.index_interval import Interval
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 def index_step(change: Change, base_offset: int) -> Step:
     """The step of a command that changes one index. A new file gets the owner and the mode of its segment's log."""
     log = os.path.splitext(change.path)[0] + ".log"
-    like = log if os.path.isfile(log) else None
+    like = log if is_file(log) else None
     return Step(change, base_offset, lambda: carry_out(change, new_run(), like=like))
 
 
@@ -92,7 +92,7 @@ def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None
 def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Step]:
     for change in changes_in_place(rebuilt, sound):
         kept = change.path in sound and not change.changes
-        note = "; ".join(filter(None, (rebuilt.said, _SOUND if kept else "")))
+        note = "; ".join(filter(None, (rebuilt.notes, _SOUND if kept else "")))
         write = partial(carry_out, change, run, like=rebuilt.log_path)
         yield Step(change, rebuilt.target.segment.base_offset, write, note)
 
@@ -100,7 +100,7 @@ def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Ste
 def _apart(rebuilt: Rebuilt, output: str) -> Iterator[Step]:
     for change in changes_apart(rebuilt, output):
         write = partial(create_apart, change.path, change.after or from_bytes(b""))
-        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.said)
+        yield Step(change, rebuilt.target.segment.base_offset, write, rebuilt.notes)
 
 
 def undo_steps(path: str, *, dry_run: bool) -> Iterator[Step]:

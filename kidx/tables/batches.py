@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kidx.evidence import Evidence, open_evidence
+from kidx.evidence import Evidence, is_file, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT, Batch
 from kidx.formats.compression import CODEC_NAMES
 from kidx.formats.indexes import OFFSET_INDEX, decode
@@ -63,7 +63,7 @@ def index_positions(path: str) -> Callable[[], npt.NDArray[np.int64]] | None:
     """
     stem, suffix = os.path.splitext(path)
     index = stem + OFFSET_INDEX.suffix
-    if suffix != ".log" or not os.path.isfile(index):
+    if suffix != ".log" or not is_file(index):
         return None
 
     def read() -> npt.NDArray[np.int64]:

@@ -66,7 +66,6 @@ class DecodedRow(NamedTuple):
 
 
 def decoded_records(
-    evidence: Evidence,
     window: Window,
     decoder: RecordDecoder,
     decode: Decoder,
@@ -78,15 +77,15 @@ def decoded_records(
     `conditions` are about a record's offset (column 0) and timestamp (column 1). Of a damaged batch the records before
     the damage are yielded, and the batch is appended to `damaged`.
     """
-    for control, offset, timestamp, key, value in records_in_order(evidence, decoder, window, damaged):
+    for control, offset, timestamp, key, value in records_in_order(decoder, window, damaged):
         if not all(condition.holds((offset, timestamp)) for condition in conditions):
             continue
         if control:
             yield DecodedRow(True, offset, timestamp, *_control(key, value))
         else:
-            said = decode(key, value)
-            trees = _tree(said.key), None if said.value is None else _tree(said.value)
-            yield DecodedRow(False, offset, timestamp, *trees, said.problem)
+            decoded = decode(key, value)
+            trees = _tree(decoded.key), None if decoded.value is None else _tree(decoded.value)
+            yield DecodedRow(False, offset, timestamp, *trees, decoded.problem)
 
 
 def decoded_table(
@@ -114,10 +113,10 @@ def decoded_table(
 
 
 def _rows(reader: LogReader, decode: Decoder, conditions: Sequence[Condition], notes: Notes) -> Iterator[DecodedRow]:
-    decoder = RecordDecoder(reader.evidence)
+    decoder = RecordDecoder(reader.evidence, partly=True)
     for window in reader.windows(hold=True):
         damaged: list[tuple[Batch, Damage]] = []
-        yield from decoded_records(reader.evidence, window, decoder, decode, damaged, conditions)
+        yield from decoded_records(window, decoder, decode, damaged, conditions)
         for batch, damage in damaged:
             where = f"{reader.evidence.path}: the batch at byte {batch.position}"
             notes.add(f"{where}: {damage.why}", UNREADABLE)
@@ -153,8 +152,8 @@ def record_text(key: dict[str, Any] | None, value: dict[str, Any] | None, proble
     if value is None:
         return " ".join([_kind(key, value), *about, "->", "tombstone"])
     version = [] if value["version"] is None else [f"v{value['version']}"]
-    said = [*version, *_fields(value["data"] or {})]
-    return " ".join([_kind(key, value), *about, *(["->"] if about else []), *said])
+    fields = [*version, *_fields(value["data"] or {})]
+    return " ".join([_kind(key, value), *about, *(["->"] if about else []), *fields])
 
 
 def _kind(key: dict[str, Any] | None, value: dict[str, Any] | None) -> str:

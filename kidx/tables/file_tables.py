@@ -21,7 +21,7 @@ from kidx.tables.selection import EVERYTHING, Selection
 from kidx.tables.table import Table
 
 _LOGS = (LOG, METADATA_SNAPSHOT)
-_PROPERTY_FILES = ("meta_properties", "partition_metadata", "quorum_state")
+_PROPERTY_FILES = ("meta_properties", "partition_metadata", "quorum_state", "remote_manifest")
 KINDS = (*INDEX_OF_KIND, *_LOGS, PRODUCER_SNAPSHOT, "leader_epochs", "offset_checkpoint", *_PROPERTY_FILES)
 # Kinds whose rows are alike, by the name of one of them.
 ROW_KINDS = {kind: kind for kind in KINDS} | dict.fromkeys(_LOGS, LOG) | dict.fromkeys(_PROPERTY_FILES, "property")

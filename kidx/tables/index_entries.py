@@ -124,8 +124,8 @@ def _notes_of(entries: IndexEntries) -> Notes:
     notes, evidence = Notes(), entries.evidence
     count, zeros, torn = entries.extent
     if zeros:
-        said = f"{zeros} bytes of zeros after its {count} entries: preallocated, no entries"
-        notes.add(f"{evidence.path}: {said}", in_summary=True)
+        text = f"{zeros} bytes of zeros after its {count} entries: preallocated, no entries"
+        notes.add(f"{evidence.path}: {text}", in_summary=True)
     if torn:
         rest = evidence.read(evidence.size - torn, torn).hex(" ")
         ends = f"its last {torn} bytes are" if torn > 1 else "its last byte is"

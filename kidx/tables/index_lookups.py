@@ -9,10 +9,8 @@ from kidx.errors import UsageError
 from kidx.evidence import Evidence
 from kidx.formats.indexes import TRANSACTION_INDEX, IndexFormat, absolute_offset
 from kidx.logdir.names import base_offset_of
-from kidx.lookup.index import IndexReader
-from kidx.lookup.search import KEY, LOWER, STANDARD, WARM, Recorder
-from kidx.lookup.touched_pages import MANY, many_lookups
-from kidx.pages.geometry import pages_of_slot, pages_touched
+from kidx.lookup.index import MANY, IndexReader
+from kidx.lookup.search import KEY, LOWER, STANDARD, WARM
 from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
 _HOLD_FROM = 16  # look-ups from which one read of the whole index is cheaper than one of each probed entry
@@ -88,33 +86,32 @@ def _rows(
     page_bytes: int | None,
     iso: bool,
 ) -> Iterator[Sequence[Any]]:
-    read, index_format = index.reader(by), index.index_format
-    probes: list[dict[str, Any]] | None = None
-    pages: list[int] | None = None
+    index_format = index.index_format
     slots = None if page_bytes or len(targets) < MANY else _slots_at_once(index, targets, by, bound)
     for number, target in enumerate(targets):
         for search in searches:
-            watched = Recorder(read) if page_bytes else None
-            if slots is not None:
-                slot = slots[number]
+            path = index.look_up(target, by, bound, search, page_bytes) if page_bytes else None
+            if path is not None:
+                slot, found = path.slot, path.answer
             else:
-                bounds = index.bounds(target, by, search, watched or read)
-                slot = bounds.lower if bound == LOWER else bounds.upper
-            found = index.answer(slot, by, bound)
+                slot = _slot(index, target, by, bound, search) if slots is None else slots[number]
+                found = index.answer(slot, by, bound)
             answer = _pair(index_format, *found, iso) if found else None
             entry = _entry(index, slot, answer) if answer and slot >= 0 else None
-            if watched and page_bytes:
-                probes = [
-                    _probe(index, probed, read_there, target, page_bytes) for probed, read_there in watched.probes
-                ]
-                pages = pages_touched((probed for probed, _ in watched.probes), index_format.size, page_bytes)
+            probes = [_probe(index, probed, target, by, page_bytes or 0) for probed in path.probes] if path else None
+            pages = path.pages if path else None
             yield (index.path, index_format.kind, target, by, bound, search, slot, entry, answer, probes, pages,
                    index.entries)  # fmt: skip
 
 
+def _slot(index: IndexReader, target: int, by: str, bound: str, search: str) -> int:
+    bounds = index.bounds(target, by, search)
+    return bounds.lower if bound == LOWER else bounds.upper
+
+
 def _slots_at_once(index: IndexReader, targets: Sequence[int], by: str, bound: str) -> list[int] | None:
     """The slots of all targets, the same for both searches; None for an index out of order, which must be searched."""
-    many = many_lookups(index, by)
+    many = index.many_lookups(by)
     if many is None:
         return None
     lower = many.lower(targets)
@@ -136,15 +133,18 @@ def _entry(index: IndexReader, slot: int, pair: dict[str, Any]) -> dict[str, Any
     return {"slot": slot, **pair, "relative_offset": absolute_offset(-index.base_offset, pair["offset"])}
 
 
-def _probe(index: IndexReader, slot: int, number: int, target: int, page_bytes: int) -> dict[str, Any]:
+def _probe(index: IndexReader, slot: int, target: int, by: str, page_bytes: int) -> dict[str, Any]:
     """One step of a search: the slot read, its pages and bytes, the entry there, how it compares with the target."""
-    width = index.index_format.size
+    from kidx.pages.geometry import pages_of_slot
+
+    width, entry = index.index_format.size, index.entry(slot)
+    number = entry[0] if by == KEY else entry[1]
     return {
         "slot": slot,
         "pages": list(pages_of_slot(slot, width, page_bytes)),
         "byte_start": slot * width,
         "byte_end": (slot + 1) * width,
-        "entry": _pair(index.index_format, *index.entry(slot), iso=False),
+        "entry": _pair(index.index_format, *entry, iso=False),
         "compared": number,
         "is": "<" if number < target else ">" if number > target else "=",
     }

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, UsageError
-from kidx.evidence import STDIN_NAMES, list_directory
-from kidx.logdir.names import parse_file_name
+from kidx.evidence import STDIN_NAMES, is_directory, list_directory
+from kidx.logdir.names import REMOTE_INDEXES, REMOTE_MANIFEST, FileName, parse_file_name, parts_of_segment
 
 
 class InputFile(NamedTuple):
@@ -36,22 +36,41 @@ def input_files(paths: Iterable[str], kind: str | None, known: Iterable[str]) ->
             if kind is None:
                 raise UsageError("standard input has no name that says what it is; add --kind")
             yield InputFile(path, kind)
-        elif os.path.isdir(path):
+            continue
+        try:
+            directory = is_directory(path)
+        except CannotRead as e:
+            yield e
+            continue
+        if directory:
             empty = True
             for below in _files_below(path):
                 if isinstance(below, CannotRead):
                     yield below
-                elif (name := parse_file_name(below)) is not None and name.kind in wanted:
-                    yield InputFile(below, name.kind)
-                else:
+                    empty = False
                     continue
-                empty = False
+                for there, its in _named(below):
+                    if its.kind in wanted:
+                        yield InputFile(there, its.kind)
+                        empty = False
             if empty:
                 sought = " or ".join(sorted(wanted)) if len(wanted) < 4 else "file that kidx knows"
                 yield CannotRead(f"{path}: nothing to read: no {sought} is in or below it")
         else:
             name = parse_file_name(path)
-            yield InputFile(path, kind or (name.kind if name else ""))
+            if kind is None and name is not None and name.kind == REMOTE_INDEXES:
+                yield from (InputFile(part, its.kind) for part, its in parts_of_segment(path))
+            else:
+                yield InputFile(path, kind or (name.kind if name else ""))
+
+
+def _named(path: str) -> Iterator[tuple[str, FileName]]:
+    """A file by what its name says, and the parts of a segment that the manifest of a remote one stands for."""
+    name = parse_file_name(path)
+    if name is not None:
+        yield path, name
+        if name.kind == REMOTE_MANIFEST:
+            yield from parts_of_segment(path)
 
 
 def _files_below(directory: str) -> Iterator[str | CannotRead]:

@@ -50,14 +50,16 @@ def read_table(
     base_offset: int | None = None,
     isolation: str | None = None,
     page_bytes: int | None = None,
+    remote: Sequence[str] = (),
 ) -> Table:
     """kidx.read.v1: one row, the batch and the record that a fetch from `offset` begins with.
 
     `path` is a segment's log or a partition's directory. `max_bytes` adds the slice that a fetch of that size gets,
     `isolation` (read_committed, read_uncommitted) whether a consumer sees the record, `page_bytes` the pages touched.
+    `remote` are tiers that hold the older segments of a partition.
     Raises UsageError for a path that is neither, CannotRead.
     """
-    return _LogLookup(path, base_offset, isolation, page_bytes).read(offset, max_bytes)
+    return _LogLookup(path, base_offset, isolation, page_bytes, remote).read(offset, max_bytes)
 
 
 def find_table(
@@ -69,6 +71,7 @@ def find_table(
     isolation: str | None = None,
     page_bytes: int | None = None,
     broker_version: Version = NEWEST,
+    remote: Sequence[str] = (),
 ) -> Table:
     """kidx.find.v1: one row, the first record at or past a time, as a segment or as the broker's ListOffsets finds it.
 
@@ -76,13 +79,30 @@ def find_table(
     `broker_version`; no record before the offset `start` counts. The other arguments and the errors are those of
     read_table.
     """
-    return _LogLookup(path, base_offset, isolation, page_bytes).find(timestamp, start, broker_version)
+    return _LogLookup(path, base_offset, isolation, page_bytes, remote).find(timestamp, start, broker_version)
+
+
+def _reader_of(directory: str, remote: Sequence[str]) -> PartitionReader:
+    """The log of a directory; of the segments in tiers, too, and of a tier's own directory."""
+    partition = Partition(directory)
+    if not remote and not any(segment.tag for segment in partition.segments):
+        return PartitionReader(partition)
+    from kidx.tiered.log import open_tiered
+
+    return open_tiered(directory, remote)
 
 
 class _LogLookup:
     """One look-up in a segment (a .log file) or in a whole partition (a directory)."""
 
-    def __init__(self, path: str, base_offset: int | None, isolation: str | None, page_bytes: int | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        base_offset: int | None,
+        isolation: str | None,
+        page_bytes: int | None,
+        remote: Sequence[str],
+    ) -> None:
         """Raises UsageError for a path that is neither, CannotRead."""
         self._path, self._isolation, self._page_bytes = path, isolation, page_bytes
         self._notes = Notes()
@@ -96,7 +116,7 @@ class _LogLookup:
             self._segment = segment_of(path, name, base_offset_of(path, base_offset))
             directory = os.path.dirname(path)
         needs_partition = self._segment is None or isolation is not None
-        self._partition = PartitionReader(Partition(directory)) if needs_partition else None
+        self._partition = _reader_of(directory, remote) if needs_partition else None
 
     def read(self, offset: int, max_bytes: int | None) -> Table:
         """See read_table."""
@@ -123,10 +143,10 @@ class _LogLookup:
         self, reader: SegmentReader | None, offset: int, found: FoundBatch, max_bytes: int | None, why: str | None
     ) -> Sequence[Any]:
         batch, record = found.batch, found.record
-        said = cut = None
+        shown = cut = None
         if reader is not None and batch is not None:
-            said = {"base_offset": found.base_offset, "last_offset": batch.last_offset}
-            said |= {"position": batch.position, "size": batch.size}
+            shown = {"base_offset": found.base_offset, "last_offset": batch.last_offset}
+            shown |= {"position": batch.position, "size": batch.size}
             cut = None if max_bytes is None else reader.slice(batch, max_bytes)._asdict()
         elif why is None:
             why = "no batch from there on reaches this offset"
@@ -136,7 +156,7 @@ class _LogLookup:
             visible = bool(segment and batch and record and sees(segment, batch, record.offset, self._isolation))
         return (
             self._path, offset, reader and reader.base_offset, found.index_slot, found.index_position,
-            found.bytes_walked, said, record and {"offset": record.offset, "timestamp": record.timestamp}, visible,
+            found.bytes_walked, shown, record and {"offset": record.offset, "timestamp": record.timestamp}, visible,
             self._touched, cut, self._isolation, why,
         )  # fmt: skip
 
@@ -155,11 +175,11 @@ class _LogLookup:
             why = "no record of the segment has a timestamp so late" if missed else None
             listed = Listed(self._segment, None if missed else found, found.bytes_walked, why)
         base = listed.segment and listed.segment.base_offset
-        said = None
+        answer = None
         if listed.found is not None:
             _, time, offset, epoch = listed.found
-            said = {"timestamp": time, "offset": offset, "leader_epoch": epoch}
-        row = (self._path, timestamp, base, said, listed.bytes_walked, self._touched, listed.why)
+            answer = {"timestamp": time, "offset": offset, "leader_epoch": epoch}
+        row = (self._path, timestamp, base, answer, listed.bytes_walked, self._touched, listed.why)
         return Table("kidx.find.v1", _FIND_COLUMNS, [row], notes=self._notes)
 
     def _watch(self, reader: SegmentReader) -> None:

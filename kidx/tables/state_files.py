@@ -9,6 +9,7 @@ from kidx.errors import KidxError, WrongFormat
 from kidx.evidence import Evidence
 from kidx.formats import checkpoints
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, ProducerSnapshot, parse_snapshot
+from kidx.formats.remote_objects import parse_manifest, parse_manifest_json
 from kidx.tables.selection import EVERYTHING, Selection, conditions_of
 from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
 
@@ -93,7 +94,27 @@ def _properties(parse: Callable[[bytes], dict[str, Any]]) -> Callable[[bytes], A
     return lambda data: (list(parse(data).items()), [])
 
 
+def _flat(fields: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested objects, by their names joined with dots."""
+    for name, value in fields.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _manifest(data: bytes) -> tuple[list[Any], list[checkpoints.Problem]]:
+    """A remote segment's manifest, whatever is in it."""
+    rows = list(_flat(parse_manifest_json(data)))
+    try:
+        parse_manifest(data)
+    except KidxError as e:
+        return rows, [checkpoints.Problem(0, str(e))]
+    return rows, []
+
+
 _PROPERTY = ("kidx.property.v1", (Column("name", TEXT), Column("value", TEXT)), "name")
+_PROPERTY_TREE = ("kidx.property.v1", (Column("name", TEXT), Column("value", TREE)), "name")
 _TEXT_FILES: dict[str, tuple[str, tuple[Column, ...], str, Callable[[bytes], Any]]] = {
     "leader_epochs": ("kidx.leader_epoch.v1", (Column("epoch"), Column("start_offset")), "start_offset", _epochs),
     "offset_checkpoint": (
@@ -104,12 +125,8 @@ _TEXT_FILES: dict[str, tuple[str, tuple[Column, ...], str, Callable[[bytes], Any
     ),
     "meta_properties": (*_PROPERTY, _properties(checkpoints.parse_properties)),
     "partition_metadata": (*_PROPERTY, _properties(checkpoints.parse_partition_metadata)),
-    "quorum_state": (
-        "kidx.property.v1",
-        (Column("name", TEXT), Column("value", TREE)),
-        "name",
-        _properties(checkpoints.parse_quorum_state),
-    ),
+    "quorum_state": (*_PROPERTY_TREE, _properties(checkpoints.parse_quorum_state)),
+    "remote_manifest": (*_PROPERTY_TREE, _manifest),
 }
 TEXT_KINDS = tuple(_TEXT_FILES)
 
@@ -133,6 +150,6 @@ def text_table(
     found = conditions_of(wanted, numbers, natural, evidence.path)
     conditions = [c._replace(column=names.index(numbers[c.column])) for c in found]
     kept = wanted.ends_of(row for row in rows if all(c.holds(row) for c in conditions))
-    said = [f"line {p.line}: {p.why}" if p.line else p.why for p in problems]
-    summary = {"lines": len(rows), "problems": said}
-    return Table(schema, columns, kept, summary, constants=constants, notes=_notes(evidence.path, said))
+    texts = [f"line {p.line}: {p.why}" if p.line else p.why for p in problems]
+    summary = {"lines": len(rows), "problems": texts}
+    return Table(schema, columns, kept, summary, constants=constants, notes=_notes(evidence.path, texts))

@@ -6,7 +6,7 @@ Renderers know column types only. An absent value is None, which formats show as
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kidx.exit_status import CLEAN
 
@@ -29,12 +29,13 @@ class Column:
         self.name, self.kind, self.unit, self.choices = name, kind, unit, choices
 
 
-class Note(NamedTuple):
-    """A sentence about the data, for stderr. `in_summary` says that the table's summary holds the same fact."""
+class Note:
+    """A sentence about the data, for stderr. `in_summary`: the table's summary holds the same fact."""
 
-    text: str
-    status: int = CLEAN
-    in_summary: bool = False
+    __slots__ = ("in_summary", "status", "text")
+
+    def __init__(self, text: str, status: int = CLEAN, in_summary: bool = False) -> None:
+        self.text, self.status, self.in_summary = text, status, in_summary
 
 
 class Notes:

@@ -9,7 +9,7 @@ import pytest
 
 from kidx.checks.engine import log_range
 from kidx.checks.engine.discovery import checks_of
-from kidx.checks.subjects.indexes import Entries
+from kidx.checks.subjects.indexes import SearchedEntries
 from kidx.checks.subjects.logs import Batches
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
 from tests.building import batch, record
@@ -36,7 +36,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
 
         return asked
 
-    for one in (*checks_of(Batches), *checks_of(Entries)):
+    for one in (*checks_of(Batches), *checks_of(SearchedEntries)):
         monkeypatch.setattr(one, "condition", recorded(str(one), one.condition))
     return given
 

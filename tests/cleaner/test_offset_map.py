@@ -14,7 +14,13 @@ from kidx.cleaner.digests import NAMES, Digest, digest_named, md2
 from kidx.errors import UsageError
 from tests.support import KAFKA_SETS, answers
 
-RECORDED = [(s.name, row) for s in KAFKA_SETS for row in answers(s, "offset_maps.tsv")]
+LARGE_PUTS = 100_000  # of one version; the class is the same in all
+RECORDED = [
+    (s.name, row)
+    for s in KAFKA_SETS
+    for row in answers(s, "offset_maps.tsv")
+    if s == KAFKA_SETS[0] or int(row["puts"]) <= LARGE_PUTS
+]
 
 
 def keys_of(puts: int, seed: int) -> list[bytes]:

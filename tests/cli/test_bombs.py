@@ -1,4 +1,4 @@
-"""Logs of thousands of batches that inflate to a thousand times their size: work and memory are bounded, and said."""
+"""Logs of hundreds of batches that inflate to a thousand times their size: work and memory are bounded, and said."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.building import batch, compress, message, record
 from tests.support import HANG_S, Ran, kidx_here
 
 LOG = f"{0:020d}.log"
-BOMBS = 2000
+BOMBS = 500
 INFLATED_BYTES = 2 << 20
 ADDRESS_SPACE_BYTES = 700 << 20
 ALLOWED = "12MiB"
 
 
 def a_log_of_bombs(home: Path, codec: int, name: str = "bombs-0", *, magic: int = 2) -> Path:
-    """A partition of BOMBS batches, 4 GiB in all, and a usual batch after them."""
+    """A partition of BOMBS batches, 1 GiB in all, and a usual batch after them."""
     inner = record(0, 0, b"key", bytes(INFLATED_BYTES))
     if magic == 2:
         payload = compress(codec, inner)

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from kidx.cli.commands import LazyGroup
-from kidx.cli.group import cli
+from kidx.cli.group import cli, every_command
 from kidx.exit_status import CLEAN
 from tests.support import HANG_S, kidx
 
@@ -61,7 +61,7 @@ def test_paths_are_left_to_the_shell(command: str) -> None:
 def test_every_argument_that_is_a_path_is_one_to_the_shell_and_kidx_alone_tries_to_read_it() -> None:
     """click would refuse what it may not read as wrong usage (2), which is kidx's to say (3)."""
     assert isinstance(cli, LazyGroup)
-    for words, command, _ in cli.walk():
+    for words, command, _ in every_command(cli):
         for one in command.params:
             named = one.name in ("path", "paths", "file", "partition", "root", "roots") or one.metavar in (
                 "FILE",

@@ -61,8 +61,8 @@ def hostile_tree(root: Path, count: int, seed: int) -> list[Path]:
 @pytest.mark.parametrize(
     "words", [["verify", "--jobs", "1", "--format", "jsonl"], ["stat"], ["dump", "--format", "jsonl"]], ids=" ".join
 )
-def test_ten_thousand_random_files_in_a_tree(tmp_path: Path, words: list[str]) -> None:
-    hostile_tree(tmp_path, 10_000 // 3, seed=len(words[0]))  # three commands, 10,000 files
+def test_thousands_of_random_files_in_a_tree(tmp_path: Path, words: list[str]) -> None:
+    hostile_tree(tmp_path, 1000, seed=len(words[0]))
     ran = kidx_here(*words, tmp_path)
     assert ran.status in (CLEAN, FINDINGS, UNREADABLE), ran.err[-2000:]
     assert b"Traceback" not in ran.err

@@ -16,7 +16,7 @@ TIMES = CLEAN / "pages13-0" / "00000000000000000000.timeindex"
 ABORTED = CLEAN / "txn-0" / "00000000000000000000.txnindex"
 
 
-def lookup(*args: object, stdin: str | None = None) -> Ran:
+def lookup(*args: object, stdin: str = "") -> Ran:
     return kidx("lookup", *args, stdin=stdin)
 
 
@@ -154,12 +154,11 @@ def test_every_format_answers(form: str) -> None:
         ([OFFSETS, "abc"], 2, "'abc' is not an offset"),
         ([OFFSETS, 2**63], 2, "64 bits"),
         ([OFFSETS, "--serach", "warm"], 2, "--serach"),
-        ([TIMES, "yesterday"], 2, "ISO 8601"),
+        ([TIMES, "someday"], 2, "ISO 8601"),
         ([OFFSETS, 5, "--fetch-from", 1], 2, "transaction index"),
         ([ABORTED, 5], 2, "--fetch-from"),
         ([ABORTED, "--fetch-from", 5], 2, "--fetch-to"),
         (["missing.index", 5, "--base-offset", 0], 3, "no such file"),
-        ([CLEAN / "pages13-0", 5], 2, "not an index"),
         ([CLEAN / "pages13-0" / "leader-epoch-checkpoint", 5], 2, "not an index"),
         ([OFFSETS, "--from-file", "nowhere"], 3, "nowhere: no such file"),
         (["-", "-", "--kind", "offset_index", "--base-offset", 0], 2, "cannot be both"),

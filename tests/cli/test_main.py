@@ -13,7 +13,7 @@ import pytest
 
 from kidx import __version__
 from kidx.cli.commands import LazyGroup
-from kidx.cli.group import COMMANDS, cli
+from kidx.cli.group import COMMANDS, cli, every_command
 from kidx.exit_status import BUG, CLEAN, INTERRUPTED, UNREADABLE, USAGE
 from tests.support import FIXTURES, HANG_S, kidx
 
@@ -22,7 +22,7 @@ KIDX = f"{sys.executable} -m kidx"
 
 
 assert isinstance(cli, LazyGroup)
-EVERY_COMMAND = {words: command for words, command, _ in cli.walk() if not isinstance(command, click.Group)}
+EVERY_COMMAND = {words: command for words, command, _ in every_command(cli) if not isinstance(command, click.Group)}
 
 
 @pytest.mark.parametrize("words", EVERY_COMMAND)
@@ -132,3 +132,13 @@ def test_output_is_utf_8_in_every_locale() -> None:
     done = shell("$KIDX lookup --trace-pages $INDEX 7168", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == CLEAN
     assert done.stdout == shell("$KIDX lookup --trace-pages $INDEX 7168", LC_ALL="C.UTF-8").stdout
+
+
+def test_help_as_a_command() -> None:
+    assert kidx("help").out == kidx("--help").out
+    assert kidx("help", "dump").out == kidx("dump", "--help").out
+    assert kidx("help", "rocketmq", "lookup").out == kidx("rocketmq", "lookup", "--help").out
+    ran = kidx("help", "vrify")
+    assert ran.status == 2 and b"did you mean 'verify'?" in ran.err
+    ran = kidx("help", "dump", "log")
+    assert ran.status == 2 and b"kidx dump has no commands" in ran.err

@@ -47,10 +47,21 @@ def test_every_format(offsets: Path) -> None:
         "value": {"offset": 5, "leaderEpoch": -1, "metadata": "", "commitTimestamp": 0},
         "offset": 0,
         "timestamp": TIME,
+        "directory": str(offsets),
+        "log_start_offset": None,
+        "log_end_offset": None,
+        "lag": None,
+        "out_of_range": None,
     }
     whole = json.loads(kidx_here("state", offsets, "--format", "json").out)
     assert whole["rows"] == rows
-    assert whole["summary"] == {"partition": str(offsets), "records": 6, "facts": 2, "problems": []}
+    assert whole["summary"] == {
+        "partition": str(offsets),
+        "partitions": [str(offsets)],
+        "records": 6,
+        "facts": 2,
+        "problems": [],
+    }
     table = list(csv.DictReader(kidx_here("state", offsets, "--format", "csv").out.decode().splitlines()))
     assert [json.loads(row["value"])["offset"] for row in table] == [5, 60]
     assert b"committed_offset" in kidx("state", offsets, "--format", "table").out
@@ -79,12 +90,38 @@ def test_what_changed_between_two_moments(offsets: Path) -> None:
     assert [(row["change"], row["key"]["partition"], row["offset"]) for row in rows] == [("changed", 10, 5)]
     rows = kidx_here("state", offsets, "--diff", "3", "8", "--format", "jsonl").rows
     assert [(row["change"], row["key"]["partition"], row["offset"]) for row in rows] == [
-        ("removed", 9, None),
+        ("removed", 9, 7),
         ("changed", 10, 5),
     ]
     assert rows[0]["before"]["offset"] == 1 and rows[0]["after"] is None
     text = kidx_here("state", offsets, "--diff", "0", "1").out.decode()
-    assert "1 difference from 1 record" in text and "added" in text
+    assert "1 difference from 1 record" in text
+    assert "  g t-0 added at offset 0: offset 5, leaderEpoch -1" in text
+    text = kidx_here("state", offsets, "--diff", "3", "8", "--iso").out.decode()
+    assert "  g t-9 removed at offset 7 (2023-11-14T22:13:27.000Z)\n" in text
+    assert "  g t-10 changed at offset 5 (2023-11-14T22:13:25.000Z): offset 6 → 60\n" in text
+
+
+def test_a_lost_leader_in_words_and_what_is_no_difference(tmp_path: Path) -> None:
+    directory, topic = tmp_path / "__cluster_metadata-0", bytes(range(16))
+    features = [{"name": name, "minSupportedVersion": 1, "maxSupportedVersion": 2} for name in ("a", "b")]
+    log = Log(directory).add(
+        metadata("Topic", name="orders", topicId=topic),
+        metadata("Partition", topicId=topic, partitionId=3, leader=1, isr=[1, 2], replicas=[1, 2]),
+        metadata("RegisterBroker", brokerId=1, features=features),
+    )
+    log.add(metadata("RegisterBroker", brokerId=1, features=features[::-1]))
+    log.add(metadata("PartitionChange", topicId=topic, partitionId=3, leader=-1, isr=[2, 1]))
+    log.add(metadata("RemoveTopic", topicId=topic))
+    rows = kidx_here("state", directory, "--diff", "3", "5", "--format", "jsonl").rows
+    assert [(row["kind"], row["offset"]) for row in rows] == [("partition", 4)]
+    text = kidx_here("state", directory, "--diff", "3", "5").out.decode()
+    assert "  orders-3 changed at offset 4:" in text and "leader 1 → none" in text
+    rows = kidx_here("state", directory, "--diff", "5", "6", "--format", "jsonl").rows
+    assert [(row["kind"], row["change"], row["offset"]) for row in rows] == [
+        ("partition", "removed", 5),
+        ("topic", "removed", 5),
+    ]
 
 
 def test_kinds(tmp_path: Path) -> None:
@@ -114,8 +151,6 @@ def test_questions_that_are_refused(offsets: Path, tmp_path: Path) -> None:
     assert status == 2 and b"name the topic with --decoder" in said
     status, said = refusal(tmp_path / "none-0", "--decoder", "offsets")
     assert status == 3 and b"none-0" in said
-    status, said = refusal(tmp_path, "--decoder", "remote")
-    assert status == 2 and b"is not replayed" in said
     assert kidx_here("state", tmp_path / "orders-0", "--decoder", "offsets").status == 0
 
 

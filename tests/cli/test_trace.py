@@ -15,7 +15,7 @@ PAGES14 = CLEAN / "pages14-0" / "00000000000000000000.index"
 TIMES = CLEAN / "pages14-0" / "00000000000000000000.timeindex"
 
 
-def rows(*args: object, stdin: str | None = None) -> list[dict[str, object]]:
+def rows(*args: object, stdin: str = "") -> list[dict[str, object]]:
     ran = kidx("trace", *args, "--format", "jsonl", stdin=stdin)
     assert ran.status == 0, ran.err
     return ran.rows

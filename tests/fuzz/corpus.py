@@ -6,6 +6,7 @@ A shortened log keeps its bytes; its indexes are made anew by `kidx rebuild`, as
 from __future__ import annotations
 
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ def kind_of(name: str) -> str:
     return parsed.kind if parsed else "rocketmq"
 
 
+@cache
 def kafka_cases() -> list[Case]:
     """A case a segment, in an order that only the fixtures decide."""
     found = []

@@ -1,29 +1,41 @@
 """Every system call of a command failed once: `python -m tests.fuzz.faults` (make faults), or a sample in the tests.
 
-strace counts the calls of one run on a partition that a broker wrote, then fails each of them in turn. What must hold:
-a documented exit status, no traceback, no bug of kidx, the evidence untouched; of a command that writes, the old file
-or the new one, complete. Calls by which Python loads itself and its modules are left alone: only those on
-the partition's files and directories are failed, and those that make processes and pipes.
+strace counts the calls of one run on files that a broker wrote, then fails each of them in turn. What must hold: a
+documented exit status, no traceback, no bug of kidx; of a command that reads, the evidence untouched, and the very
+output of an undisturbed run or status 3 without a new finding; of a command that writes, the old file or the new one,
+complete. Only calls on the files and directories that are read or written are failed, and those that make
+processes and pipes. Each run is a fork of this process, which has loaded kidx, so that a run takes milliseconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import importlib
+import io
 import os
+import pkgutil
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from tests.support import KAFKA_SETS
+import kidx
+from kidx import exit_status
+from kidx.cli import main as kidx_main
+from tests.support import FIXTURES, KAFKA_SETS
 
-SOURCE = KAFKA_SETS[0] / "clean" / "plain-0"
+LOG_DIR = KAFKA_SETS[0] / "clean"
+PARTITIONS = ("plain-0", "__consumer_offsets-0")
+STORE = FIXTURES / "rocketmq-5.5.1" / "plain" / "store"
 READING_FAULTS = ("EIO", "ENOMEM", "ESTALE", "EACCES")
 WRITING_FAULTS = (*READING_FAULTS, "ENOSPC", "EROFS")
 KILLS = ("signal=KILL", "retval=0:signal=KILL")  # before the call is carried out; instead of it, as if it had been
@@ -37,10 +49,14 @@ WRITING_CALLS = READING_CALLS + (
 )
 _PROCESS_CALLS = ("pipe2", "fork", "clone", "clone3", "vfork")
 LOG, INDEX = "00000000000000000000.log", "00000000000000000000.index"
+# {d}: a log dir; {p}: a partition in it; {r}: a RocketMQ store.
 READING = {
-    "verify": ("verify", "{p}"),
-    "verify quick": ("verify", "--quick", "{p}"),
-    "verify deep": ("verify", "--deep", "{p}"),
+    "verify": ("verify", "--format", "jsonl", "{p}"),
+    "verify quick": ("verify", "--format", "jsonl", "--quick", "{p}"),
+    "verify deep": ("verify", "--format", "jsonl", "--deep", "{p}"),
+    "verify log dir": ("verify", "--format", "jsonl", "--jobs", "2", "{d}"),
+    "verify damaged": ("verify", "--format", "jsonl", "--jobs", "2", "{d}"),
+    "verify damaged partition": ("verify", "--format", "jsonl", "{p}"),
     "dump log": ("dump", "--format", "jsonl", "{p}/" + LOG),
     "dump records": ("dump", "--records", "--format", "jsonl", "{p}/" + LOG),
     "dump index": ("dump", "{p}/" + INDEX),
@@ -51,9 +67,15 @@ READING = {
     "lookup time": ("lookup", "{p}", "--timestamp", "1700000000000"),
     "diff": ("diff", "{p}", "{p}"),
     "compact": ("compact", "--plan", "{p}"),
+    "startup": ("startup", "--format", "jsonl", "{d}"),
+    "startup damaged": ("startup", "--format", "jsonl", "{d}"),
+    "state": ("state", "{d}/__consumer_offsets-0"),
     "trace": ("trace", "{p}/" + INDEX, "100"),
     "trace resident": ("trace", "--resident", "{p}/" + INDEX),
     "rebuild dry": ("rebuild", "--dry-run", "{p}"),
+    "rocketmq verify": ("rocketmq", "verify", "--format", "jsonl", "{r}"),
+    "rocketmq stat": ("rocketmq", "stat", "{r}"),
+    "rocketmq lookup": ("rocketmq", "lookup", "{r}", "Orders", "0", "--time", "1618699700000"),
 }
 WRITING = {
     "append": ("append", "--max-index-size", "4096", "{p}/" + INDEX, "1000000:100000000"),
@@ -64,6 +86,8 @@ WRITING = {
     "undo": ("undo", "{p}"),
 }
 SOUND_STATUSES = {0, 1, 2, 3}
+_PR_SET_PTRACER = 0x59616D61  # linux/prctl.h: a process that is not an ancestor may trace this one
+_LONGEST_S = 120
 
 
 class Fault(NamedTuple):
@@ -76,49 +100,68 @@ class Fault(NamedTuple):
 
 
 class Bench:
-    """Runs commands under strace on copies of the partition in a directory of its own."""
+    """Runs commands under strace on copies of the evidence in a directory of its own."""
 
     def __init__(self, home: Path) -> None:
-        self.home = home
+        self.evidence, self._templates, self._printed = home / "evidence", home / "templates", home / "printed"
+        self._laid_out: str | None = None  # the kind of evidence that is there, unchanged
+        self._undisturbed: dict[str, tuple[int, bytes, dict[str, bytes]]] = {}
+        for module in pkgutil.walk_packages(kidx.__path__, "kidx."):
+            if "pipeline" not in module.name and "__main__" not in module.name:
+                importlib.import_module(module.name)
 
-    def partition(self, command: str) -> Path:
-        """A fresh copy, damaged for commands that repair, changed once by kidx for undo."""
-        directory = self.home / "plain-0"
-        shutil.rmtree(directory, ignore_errors=True)
-        shutil.copytree(SOURCE, directory)
-        if command in ("rebuild", "trim", "undo"):
-            with (directory / INDEX).open("ab") as f:
-                f.truncate(4096)
-        if command == "undo":
-            subprocess.run([*_KIDX, "trim", str(directory / INDEX)], check=True, capture_output=True)
-        return directory
+    def words(self, command: str) -> list[str]:
+        """The command line."""
+        places = {"d": self.evidence / "logs", "p": self.evidence / "logs" / "plain-0", "r": self.evidence / "store"}
+        return [word.format(**places) for word in (READING | WRITING)[command]]
 
-    def run(self, command: str, *options: str) -> subprocess.CompletedProcess[bytes]:
-        """The command under strace."""
-        words = (READING | WRITING)[command]
-        argv = [*_KIDX, *(word.format(p=self.home / "plain-0") for word in words)]
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(
-            ["strace", "-f", "-qq", *options, *argv], capture_output=True, env=environment, check=False, timeout=300
-        )
+    def lay_out(self, command: str) -> None:
+        """Unchanged evidence: damaged for commands that repair, changed once by kidx for undo."""
+        kind = "damaged" if "damaged" in command else command if command in ("rebuild", "trim", "undo") else "plain"
+        kind = "store" if command.startswith("rocketmq") else kind
+        if self._laid_out == kind:
+            return
+        shutil.rmtree(self.evidence, ignore_errors=True)
+        template = self._templates / kind
+        if kind == "store" and not template.exists():
+            shutil.copytree(STORE, template / "store")
+        if not template.exists():
+            for partition in PARTITIONS:
+                shutil.copytree(LOG_DIR / partition, self.evidence / "logs" / partition)
+            for file in LOG_DIR.iterdir():
+                if file.is_file():
+                    shutil.copy2(file, self.evidence / "logs")
+            if kind == "damaged":
+                (self.evidence / "logs" / "plain-0" / "partition.metadata").unlink()
+                (self.evidence / "logs" / "plain-0" / "00000000000000000190.index").unlink()
+                (self.evidence / "logs" / "cleaner-offset-checkpoint").write_bytes(b"0\n7\n")
+                os.truncate(self.evidence / "logs" / "plain-0" / LOG, 9000)
+            elif kind != "plain":
+                os.truncate(self.evidence / "logs" / "plain-0" / INDEX, 4096)
+            if kind == "undo":
+                self._wait(self._start(self.words("trim")))
+            self._templates.mkdir(exist_ok=True)
+            self.evidence.rename(template)
+        shutil.copytree(template, self.evidence)
+        self._laid_out = kind if command in READING else None
 
     def calls(self, command: str) -> list[tuple[str, int]]:
-        """Name and number of each call on the partition, or for processes. Raises OSError without strace."""
-        directory = self.partition(command)
+        """Name and number of each call on the evidence, or for processes. Raises OSError where strace cannot trace."""
+        self.lay_out(command)
+        log = self._printed.with_name("calls")
         names = WRITING_CALLS if command in WRITING else READING_CALLS
-        log = self.home / "calls"
-        done = self.run(command, "-y", "-o", str(log), "-e", f"trace={names}")
-        if not log.exists() or done.returncode not in SOUND_STATUSES:
-            raise OSError(f"strace does not trace here: {done.stderr[-200:]!r}")
+        status, printed = self.run(command, "-y", "-o", str(log), "-e", f"trace={names}")
+        if not log.exists() or status not in SOUND_STATUSES:
+            raise OSError(f"strace does not trace here: {printed[-200:]!r}")
         seen: Counter[tuple[str, str]] = Counter()  # strace counts the calls of each process by themselves
         found: list[tuple[str, int]] = []
         for line in log.read_text(errors="replace").splitlines():
             match = re.match(r"(\d+ +)?(\w+)\(", line)
-            if match is None or "resumed>" in line:
+            if match is None:
                 continue
             process, call = match[1] or "", match[2]
             seen[process, call] += 1
-            if str(directory) in line or call in _PROCESS_CALLS:
+            if str(self.evidence) in line or call in _PROCESS_CALLS:
                 found.append((call, seen[process, call]))
         return sorted(set(found))
 
@@ -131,49 +174,112 @@ class Bench:
 
     def wrong(self, fault: Fault) -> str | None:
         """What a fault makes kidx do wrong, None where all is well."""
-        directory = self.partition(fault.command)
-        before = _files(directory)
+        usual_status, usual, new = self.undisturbed(fault.command)
+        self.lay_out(fault.command)
+        before = _files(self.evidence)
         what = fault.what if "=" in fault.what else f"error={fault.what}"
-        done = self.run(fault.command, "-o", "/dev/null", "-e", f"inject={fault.call}:{what}:when={fault.number}")
-        said = done.stdout + done.stderr
-        killed = "KILL" in fault.what
-        if not killed and done.returncode not in SOUND_STATUSES:
-            return f"status {done.returncode}: {said[-400:]!r}"
-        if b"Traceback" in said or b"a bug in kidx" in said:
-            return f"{said[-400:]!r}"
-        after = _files(directory)
+        status, printed = self.run(
+            fault.command, "-o", "/dev/null", "-e", f"inject={fault.call}:{what}:when={fault.number}"
+        )
+        if status not in SOUND_STATUSES and not ("KILL" in fault.what and status == -signal.SIGKILL):
+            return f"status {status}: {printed[-400:]!r}"
+        if b"Traceback" in printed or b"a bug in kidx" in printed:
+            return f"{printed[-400:]!r}"
+        after = _files(self.evidence)
         if fault.command not in WRITING:
-            return None if after == before else "the evidence was changed"
-        return self._mixed(before, after, fault.command)
-
-    def _mixed(self, before: dict[str, bytes], after: dict[str, bytes], command: str) -> str | None:
-        new = self._written(command)
+            if after != before:
+                self._laid_out = None
+                return "the evidence was changed"
+            return _misjudged(status, printed, usual_status, usual, forbidden=fault.what == "EACCES")
         for name in before.keys() | after.keys():
             if after.get(name) not in (before.get(name), new.get(name)):
                 return f"{name} is neither as before nor as it is to be"
         return None
 
-    def _written(self, command: str) -> dict[str, bytes]:
-        """The files as the command leaves them where nothing fails."""
-        known = getattr(self, "_known", {})
-        if command not in known:
-            kept = self.home / "kept"
-            shutil.rmtree(kept, ignore_errors=True)
-            (self.home / "plain-0").rename(kept)
-            partition = self.partition(command)
-            words = [word.format(p=partition) for word in WRITING[command]]
-            subprocess.run([*_KIDX, *words], check=True, capture_output=True)
-            known[command] = _files(self.home / "plain-0")
-            self._known = known
-        return known[command]
+    def undisturbed(self, command: str) -> tuple[int, bytes, dict[str, bytes]]:
+        """Exit status, output and files of a command where nothing fails."""
+        if command not in self._undisturbed:
+            self.lay_out(command)
+            status = self._wait(self._start(self.words(command)))
+            self._undisturbed[command] = status, self._printed.read_bytes(), _files(self.evidence)
+        return self._undisturbed[command]
+
+    def run(self, command: str, *options: str) -> tuple[int, bytes]:
+        """Run the command under strace: its exit status (-9 where it was killed) and all that it printed."""
+        process = self._start(self.words(command), stopped=True)
+        tracer = subprocess.Popen(["strace", "-f", "-p", str(process), *options], stderr=subprocess.PIPE)
+        assert tracer.stderr is not None
+        attached = b"attached" in tracer.stderr.readline()
+        os.kill(process, signal.SIGCONT if attached else signal.SIGKILL)
+        status = self._wait(process)
+        _, said = tracer.communicate(timeout=_LONGEST_S)
+        if not attached:
+            raise OSError(f"strace does not trace here: {said[-200:]!r}")
+        return status, self._printed.read_bytes()
+
+    def _start(self, words: list[str], stopped: bool = False) -> int:
+        """A fork that runs a command line; its process id. It waits for SIGCONT where it is to start `stopped`."""
+        process = os.fork()
+        if process == 0:
+            _be_kidx(words, self._printed, stopped)
+        if stopped:
+            os.waitpid(process, os.WUNTRACED)
+        return process
+
+    def _wait(self, process: int) -> int:
+        end = time.monotonic() + _LONGEST_S
+        while time.monotonic() < end:
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.002)
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        raise AssertionError(f"it runs for more than {_LONGEST_S} s")
 
 
-_KIDX = (sys.executable, "-m", "kidx")
+def _misjudged(status: int, printed: bytes, usual_status: int, usual: bytes, *, forbidden: bool) -> str | None:
+    """How a failed call was taken for damage, or for nothing. Not every user may read what is outside the target."""
+    lines, usual_lines = printed.splitlines(), set(usual.splitlines())
+    findings = [line for line in lines if b"kidx.finding.v1" in line]
+    if new := [line for line in findings if line not in usual_lines]:
+        return f"status {status}, as if it were damage: {new[0][-400:]!r}"
+    if status == exit_status.UNREADABLE:
+        reported = b"kidx.summary.v1" in printed or b"kidx.summary.v1" not in usual
+        return None if reported else f"the report is lost: {printed[-400:]!r}"
+    if printed == usual or (forbidden and findings != usual_lines and status <= usual_status):
+        return None
+    return f"status {status}, with another output: {printed[-400:]!r}"
+
+
+def _be_kidx(words: list[str], printed: Path, stopped: bool) -> NoReturn:
+    """Run a command line as a process of its own would, and end."""
+    status = 1
+    try:
+        os.dup2(os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND), 1)
+        os.dup2(1, 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(fd, "w"), write_through=fd == 2) for fd in (1, 2))
+        if stopped:
+            ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1))
+            os.kill(os.getpid(), signal.SIGSTOP)
+        kidx_main(words)
+    except SystemExit as e:
+        status = int(e.code or 0)
+        sys.stderr.flush()
+    except BaseException as e:
+        os.write(2, f"Traceback: {e!r}".encode())
+    finally:
+        os._exit(status)
 
 
 def _files(directory: Path) -> dict[str, bytes]:
-    """The partition's own files; the workplace is no evidence."""
-    return {f.name: f.read_bytes() for f in sorted(directory.iterdir()) if f.is_file()}
+    """All files below a directory; the workplace is no evidence."""
+    return {
+        str(f.relative_to(directory)): f.read_bytes()
+        for f in sorted(directory.rglob("*"))
+        if f.is_file() and ".kidx" not in f.parts
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -184,7 +290,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("commands", nargs="*", default=[*READING, *WRITING])
     asked = parser.parse_args(argv)
     chance = random.Random(asked.seed)
-    print(f"seed {asked.seed}")
+    if asked.sample is not None:
+        print(f"seed {asked.seed}")
     known = total = wrong = 0
     with tempfile.TemporaryDirectory(prefix="kidx-faults-") as home:
         bench = Bench(Path(home))

@@ -7,7 +7,7 @@ import random
 import shutil
 from pathlib import Path
 
-from kidx.cli.group import run
+from kidx.cli import run
 from kidx.errors import KidxError
 from kidx.surgery.journal import new_run
 from kidx.surgery.replace import carry_out

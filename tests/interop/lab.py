@@ -154,12 +154,15 @@ class Broker:
     Used in a `with`, it is killed at the end if it still runs. `properties` override those below.
     """
 
-    def __init__(self, root: Path, version: str = KAFKA, **properties: object) -> None:
+    def __init__(
+        self, root: Path, version: str = KAFKA, controller_port: int | None = None, **properties: object
+    ) -> None:
         self.root, self.version, self.data = root, version, root / "data"
         self._process: subprocess.Popen[bytes] | None = None
         self._client: Program | None = None
         self._starts = 0
-        ports = _free_ports(2)
+        ports = free_ports(2)
+        ports[1] = controller_port or ports[1]
         self.server = f"127.0.0.1:{ports[0]}"
         settings = {
             "process.roles": "broker,controller",
@@ -211,6 +214,11 @@ class Broker:
         """What it has logged since its last start."""
         return self._log_file.read_text(errors="replace")
 
+    def send_signal(self, which: signal.Signals) -> None:
+        """Send it a signal, such as SIGSTOP."""
+        assert self._process
+        self._process.send_signal(which)
+
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Stop it: cleanly, or as `how` says."""
         if self._client:
@@ -233,7 +241,8 @@ class Broker:
         self.stop(signal.SIGKILL)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nothing listens to."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

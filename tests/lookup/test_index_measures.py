@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kidx.errors import WrongFormat
-from kidx.evidence import from_bytes
+from kidx.evidence import Evidence, from_bytes
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, decode
 from kidx.logdir.names import base_offset_of, index_format_of
 from kidx.lookup.index import IndexReader
@@ -101,3 +101,33 @@ def test_the_entry_past_a_fetch() -> None:
     assert index.fetch_upper_bound(first[1] - 5, 6) == second
     assert index.fetch_upper_bound(second[1], 0) == second
     assert index.fetch_upper_bound(last[1], 1) is None
+
+
+class Counting(Evidence):
+    """An index in memory that counts the bytes read of it."""
+
+    __slots__ = ("bytes_read",)
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(f"{0:020}.index", -1, len(data), 0, data)
+        self.bytes_read = 0
+
+    def read(self, position: int, length: int) -> bytes:
+        self.bytes_read += length
+        return super().read(position, length)
+
+    def nonzero_end(self, start: int = 0, end: int | None = None) -> int:
+        found = super().nonzero_end(start, end)
+        self.bytes_read += (self.size if end is None else end) - found
+        return found
+
+
+def test_the_zeros_of_a_preallocated_index_are_not_read() -> None:
+    """10 MiB of them, in a file without holes: a copy."""
+    entries = (NEWEST / f"clean/plain-0/{0:020}.index").read_bytes()
+    index = Counting(entries + bytes((10 << 20) - len(entries)))
+    found = measure(index, OFFSET_INDEX, 0)
+    assert found.entries == len(entries) // 8 and found.zero_tail_bytes == (10 << 20) - len(entries)
+    assert index.bytes_read < 200_000
+    index.bytes_read = 0
+    assert IndexReader(index, OFFSET_INDEX, 0).entries == found.entries and index.bytes_read < 200_000

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kidx.errors import CannotRead, UsageError
+from kidx.formats.indexes import TRANSACTION_INDEX
 from kidx.formats.producer_snapshot import parse_snapshot, snapshot_bytes
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import READ_COMMITTED, READ_UNCOMMITTED, SPECIAL, PartitionReader
@@ -278,5 +279,28 @@ def test_what_an_isolation_level_can_read() -> None:
 @pytest.mark.parametrize(("number", "word"), [(-5, "latest-tiered"), (-6, "earliest-pending-upload")])
 def test_what_tiered_storage_alone_knows_is_named(number: int, word: str) -> None:
     partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "plain-0")))
-    with pytest.raises(CannotRead, match=rf"{word} \({number}\) is known from __remote_log_metadata alone"):
+    with pytest.raises(CannotRead, match=rf"{word} \({number}\) is known from the remote tier"):
         partition.list_offsets(number)
+
+
+def test_a_directory_without_a_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / f"{0:020}.index").write_bytes(bytes(8))
+    with pytest.raises(CannotRead, match="there is no segment in it"):
+        PartitionReader(Partition(str(tmp_path)))
+
+
+def test_a_transaction_hides_only_its_own_records(tmp_path: Path) -> None:
+    """A producer without a transaction has the same id between the first and the last offset of an aborted one."""
+    batches = [
+        batch([record(0)], base_offset=0, attributes=0x10, producer=(7, 0, 0)),
+        batch([record(0)], base_offset=1, producer=(7, 0, 1)),
+    ]
+    (tmp_path / f"{0:020}.log").write_bytes(b"".join(batches))
+    (tmp_path / f"{0:020}.txnindex").write_bytes(TRANSACTION_INDEX.struct.pack(0, 7, 0, 1, 2))
+    partition = PartitionReader(Partition(str(tmp_path)))
+    partition.last_stable_offset = 2  # as its marker, which is left out here, makes it
+    segment = partition.segments[0]
+    with SegmentReader(segment) as reader:
+        inside, beside = reader.batches_from(0)
+    assert [partition.visible(segment, inside, 0, i) for i in (READ_COMMITTED, READ_UNCOMMITTED)] == [False, True]
+    assert [partition.visible(segment, beside, 1, i) for i in (READ_COMMITTED, READ_UNCOMMITTED)] == [True, True]

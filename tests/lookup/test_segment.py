@@ -170,7 +170,7 @@ def test_records_that_cannot_be_decoded_are_said(plain: Path) -> None:
     with opened(plain) as reader:
         found = reader.translate_offset(victim.last_offset)
         assert found.batch is not None and found.record is None
-        assert f"the batch at byte {victim.position} cannot be decoded whole" in reader.troubles[0]
+        assert f"the batch at byte {victim.position} cannot be decoded" in reader.troubles[0]
 
 
 def test_pages_touched_are_those_of_probes_headers_and_the_batch_read(plain: Path) -> None:
@@ -335,7 +335,7 @@ def test_what_is_too_large_to_inflate_ends_the_reading(tmp_path: Path, monkeypat
     with opened(tmp_path) as reader:
         assert len(list(reader.records())) == 12
         monkeypatch.setitem(read_records.__kwdefaults__, "limit_bytes", 1)
-        with pytest.raises(LimitExceeded, match="the batch at byte 0 cannot be decoded whole"):
+        with pytest.raises(LimitExceeded, match="the batch at byte 0 cannot be decoded"):
             list(reader.records())
 
 
@@ -370,3 +370,30 @@ def test_a_batch_whose_header_says_an_older_time_is_passed_over(tmp_path: Path) 
         assert reader.find_by_timestamp(450, 0)[1:3] == (450, 1)
         assert reader.find_by_timestamp(400, 0)[1:3] == (500, 0)
         assert reader.find_by_timestamp(451, 0)[1:] == (None, None, None)
+
+
+def test_windows_say_which_batches_have_a_wrong_crc_unless_that_is_not_wanted(plain: Path) -> None:
+    second = batches(plain)[1]
+    damage.flip_byte(plain / f"{NAME}.log", second.next_position - 1)
+    with opened(plain) as reader:
+        assert [row for window in reader.windows() for row in window.bad_crc or []] == [1]
+        assert [row for window in reader.windows(check_crc=False) for row in window.bad_crc or []] == []
+
+
+def test_an_index_may_lead_to_byte_1(tmp_path: Path) -> None:
+    (tmp_path / f"{NAME}.log").write_bytes(batch([record(0)]))
+    (tmp_path / f"{NAME}.index").write_bytes(OFFSET_INDEX.struct.pack(0, 1))
+    with opened(tmp_path) as reader:
+        assert reader.translate_offset(0).batch is None
+        assert "no whole batch at byte 1, where the offset index leads: " in reader.troubles[0]
+
+
+def test_the_first_time_entry_spares_the_walk_before_it(plain: Path) -> None:
+    with opened(plain) as reader:
+        assert reader.times and reader.offsets
+        timestamp, offset = reader.times.entry(0)
+        slot = reader.offsets.bounds(offset).lower
+        position = reader.offsets.entry(slot)[1]
+        found = reader.find_by_timestamp(timestamp, 0)
+    batch_found = next(b for b in batches(plain) if b.last_offset >= (found.offset or 0))
+    assert position > 0 and found.bytes_walked == batch_found.next_position - position

@@ -14,7 +14,7 @@ from kidx.errors import UsageError
 from kidx.lookup.many_lookups import NO_SLOT, pages_in_order, probed_slots
 from kidx.lookup.search import Recorder, standard_search, warm_search
 from kidx.lookup.simulation import simulate
-from kidx.lookup.workload import Reader, Workload, parse_workload
+from kidx.lookup.workload import MAX_EVENTS, Reader, Workload, parse_workload
 from kidx.pages.cache import PageCache, page_cache
 from kidx.pages.geometry import pages_touched
 
@@ -110,6 +110,14 @@ def test_the_ends_of_what_a_number_may_be(name: str, least: int, most: int) -> N
             parse_workload([f"{name} {value}", "seconds 0.001", "append 0"], "w")
 
 
+def test_the_longest_and_the_busiest_workload() -> None:
+    slow = parse_workload(["seconds 10000000", "append 0", "reader a rate 0.000001"], "w")
+    assert slow.seconds == 10_000_000
+    assert parse_workload(["append 1000000", "seconds 0.001"], "w").append == 1_000_000
+    all_events = parse_workload(["seconds 50", "append 0", "reader a rate 1000000"], "w")
+    assert all_events.seconds * all_events.readers[0].rate == MAX_EVENTS
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -124,6 +132,9 @@ def test_the_ends_of_what_a_number_may_be(name: str, least: int, most: int) -> N
         ("reader a depth 3", "has no 'depth'"),
         ("reader a rate 0", "rate 0 is out of range"),
         ("seconds 1e6\npartitions 1000", "at most 50,000,000"),
+        ("reader a members 1000 rate 1000", "60,001,200 appends and look-ups; at most 50,000,000"),
+        ("seconds 10000001", "seconds 10000001 is out of range; it takes 0.001 to 1e"),
+        ("append 1000001", "append 1000001 is out of range; it takes 0 to 1e"),
     ],
 )
 def test_workload_files_with_errors(text: str, said: str) -> None:
@@ -218,3 +229,9 @@ def test_events_cost_what_they_do_one_by_one(
     expected = one_by_one(workload, page_cache("lru", capacity), warm_bytes, 64, away)
     assert list(zip(*(column.tolist() for column in simulated), strict=True)) == expected
     assert len(expected) >= 8
+
+
+def test_a_reader_at_the_end_fetches_no_page_past_it() -> None:
+    workload = Workload(2, 100, 5.0, 0.0, 1, 8, (Reader("at the end", 1, 10.0, 0, 16),))
+    costs = simulate(workload, page_cache("lru", 1000), None)
+    assert len(costs.seconds) == 100 and costs.log_faults.sum() == 0

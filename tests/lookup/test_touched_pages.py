@@ -18,7 +18,6 @@ from kidx.lookup.touched_pages import (
     UNIFORM,
     growth,
     lookup_by_key,
-    many_lookups,
     touches_of,
     workload_targets,
 )
@@ -75,7 +74,7 @@ def test_an_empty_index_has_no_workload() -> None:
 def test_an_index_out_of_order_is_searched_one_by_one() -> None:
     data = PAGES14.read_bytes()
     swapped = IndexReader(from_bytes(data[8:16] + data[:8] + data[16:]), OFFSET_INDEX, 0)
-    assert many_lookups(swapped) is None
+    assert swapped.many_lookups() is None
     targets = [swapped.entry(0)[0]] * MANY
     assert touches_of(swapped, targets, WARM) == Counter(
         dict.fromkeys(lookup_by_key(swapped, targets[0], WARM).pages, MANY)

@@ -1,7 +1,8 @@
 """One-clause changes to Python source: comparisons, operators, clauses, constants, conditions and statements.
 
 Every change replaces one piece of the text, so that a mutant's diff is one line of the code as it was written.
-Annotations, texts (a rule's among them) and the arguments of `raise` are left alone: no test should hold them.
+Annotations, texts (a rule's among them), the arguments of `raise`, and constants that decide how much is taken at once
+(TUNING: speed, not answers) are left alone: no test should hold them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ OPPOSITES |= {value: key for key, value in OPPOSITES.items()}
 SIDES = {"left": "right", "right": "left"}
 TEXTS = (ast.JoinedStr, ast.Assert)
 TEXTS_OF = {"Rule"}
+TUNING = {"_CHUNK_BYTES", "_CHUNK_ENTRIES", "_EVENTS_AT_ONCE", "_LARGEST_HINT_BYTES", "MANY", "WORTH_FORKING_BYTES"}
+TYPES = {"bool", "bytes", "float", "int", "str"}
 UNREAD_FIELDS = {"annotation", "returns", "exc", "cause", "msg"}
 UNREAD_KEYWORDS = {"strict"}
 
@@ -94,6 +97,8 @@ def _walk(source: _Source, node: ast.AST, where: str) -> Iterator[tuple[str, tup
         return
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in TUNING:
+        return
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         where = f"{where}.{node.name}".lstrip(".")
     for change in _changes(source, node):
@@ -117,7 +122,8 @@ def _changes(source: _Source, node: ast.AST) -> Iterator[tuple[int, int, str]]:
             gap = _between(source, node.values[0], node.values[1], old, new)
             yield start, end, f"({source.text(start, gap[0])}{gap[2]}{source.text(gap[1], end)})"
             for value in node.values:
-                yield *source.span(value), str(old == "and")
+                if not isinstance(value, ast.Constant):  # `or 0`, `or None`: a default
+                    yield *source.span(value), str(old == "and")
         case ast.BinOp() if type(node.op) in ARITHMETIC and not _is_text(node) and not _is_type(node):
             start, end = source.span(node)
             gap = _between(source, node.left, node.right, *ARITHMETIC[type(node.op)])
@@ -172,6 +178,7 @@ def _is_text(node: ast.expr) -> bool:
 def _is_type(node: ast.BinOp) -> bool:
     """A union of types (`int | None`) outside an annotation."""
     return any(
-        (isinstance(n, ast.Constant) and n.value is None) or (isinstance(n, ast.Name) and n.id[:1].isupper())
+        (isinstance(n, ast.Constant) and n.value is None)
+        or (isinstance(n, ast.Name) and (n.id[:1].isupper() or n.id in TYPES))
         for n in (node.left, node.right)
     ) and isinstance(node.op, ast.BitOr)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kidx.rocketmq.formats import BORN_V6, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, STORE_V6, UNIT
-from kidx.rocketmq.java import string_hash
+from kidx.text.java import string_hash
 
 HOST = bytes([10, 0, 0, 1]) + (10911).to_bytes(4)
 LOG_FILE_BYTES = 4096

@@ -8,8 +8,8 @@ import pytest
 
 from kidx.rocketmq.engine.store import check_store
 from kidx.rocketmq.formats import UNIT
-from kidx.rocketmq.java import string_hash
 from kidx.rocketmq.open import layout_and_config
+from kidx.text.java import string_hash
 from tests.damage import set_header
 from tests.rocketmq.building import big_message, write_series
 

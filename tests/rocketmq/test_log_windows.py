@@ -12,8 +12,8 @@ from kidx.findings import Finding
 from kidx.rocketmq.engine import log_windows
 from kidx.rocketmq.engine.store import check_store
 from kidx.rocketmq.formats import BORN_V6, STORE_V6, UNIT
-from kidx.rocketmq.java import string_hash
 from kidx.rocketmq.open import layout_and_config
+from kidx.text.java import string_hash
 from tests.damage import flip_byte, overwrite, set_header
 from tests.rocketmq.building import big_message, write_series
 

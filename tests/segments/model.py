@@ -74,8 +74,9 @@ def records_by_lanes(evidence: Evidence, positions: Any = None) -> dict[int, Any
         found.update((position, []) for position in rows)
         for block in decoder.blocks(window):
             columns = (block.batch, block.offset, block.timestamp, block.header_count, block.size)
-            for i, (row, *numbers) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-                found[rows[row]].append((*numbers, block.key(i), block.value(i)))
+            contents = zip(block.key.tolist(), block.value.tolist(), strict=True)
+            for row, *numbers in zip(*(c.tolist() for c in columns), contents, strict=True):
+                found[rows[row]].append((*numbers[:-1], *numbers[-1]))
             for row, damage in block.damage:
                 assert found[rows[row]] == []
                 found[rows[row]] = damage

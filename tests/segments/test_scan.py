@@ -45,7 +45,6 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows and buffers so small that fixtures take many, and lanes are used from the second one on."""
     monkeypatch.setattr(lanes, "_FEW_LANES", 2)
     monkeypatch.setattr(block, "_WINDOW_BYTES", 20_000)
-    monkeypatch.setattr(block, "_HELD_WINDOW_BYTES", 9_000)
     monkeypatch.setattr(scanning, "_PLAIN_BUFFER_BYTES", 1_000)
     monkeypatch.setattr(scanning, "_FIRST_LOOK_BATCHES", 2)
     monkeypatch.setattr(walking, "_CHUNK_BYTES", 200)

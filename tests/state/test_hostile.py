@@ -13,12 +13,14 @@ from kidx.formats.batches import Batch, parse_batch
 from kidx.formats.records import Record
 from kidx.formats.schemas.model import messages
 from kidx.formats.schemas.topics import GROUP, METADATA, SHARE, TRANSACTION
+from kidx.logdir.tree import Partition
 from kidx.report.screens.state import show
 from kidx.state.cluster import ClusterState
 from kidx.state.coordinators import CoordinatorState
 from kidx.state.facts import Facts
+from kidx.state.internal_topics import LogDirs, Question
 from kidx.state.replay import State
-from kidx.tables.state import difference_table, fact_table
+from kidx.tables.state import Replayed, difference_table, fact_table
 from tests.building import batch
 from tests.formats.message_model import encode, random_value, varint
 
@@ -60,7 +62,9 @@ def shown(before: Facts, after: Facts) -> str:
     """What is printed of both, as text and as JSON."""
     out = io.StringIO()
     first, second = State(before, 0, []), State(after, 0, [])
-    for table in (fact_table("x", second, ()), difference_table("x", first, second, ())):
+    nowhere, everything = LogDirs([]), Question()
+    old, new = ([Replayed(Partition("x", ()), state)] for state in (first, second))
+    for table in (fact_table(new, nowhere, everything), difference_table(old, new, nowhere, everything)):
         rows = list(table.rows)
         json.dumps(rows)
         table.rows = rows

@@ -63,7 +63,7 @@ def a_change(path: object, before: bytes | None, after: bytes | None) -> Change:
 
 def bytes_of(content: Evidence | None) -> bytes | None:
     """The bytes of what a change begins with or ends in."""
-    return None if content is None else content.read_all()
+    return None if content is None else content.read(0, content.size)
 
 
 def current(path: object) -> bytes | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from kidx.checks.catalogue import RULES
-from kidx.surgery.advice import suggest
+from kidx.surgery.advice import Suggestion, shell_word, suggest
 from tests.damage import set_entry, swap_entries
 from tests.support import KAFKA_SETS, kidx
 
@@ -95,3 +97,54 @@ def test_a_path_that_begins_with_a_dash_is_no_option(tmp_path: Path, monkeypatch
     assert rebuild.command == f"kidx rebuild --in-place -- -odd-0/{FIRST}.log"
     assert trim.command == "kidx trim -- -x.index"
     assert kidx(*shlex.split(rebuild.command or "")[1:], cwd=tmp_path).status == 0
+
+
+def suggested(code: str, path: object) -> Suggestion:
+    (found,) = suggest([RULES[code].finding(str(path), "made for a test")], RULES)
+    return found
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize(
+    "name", ["a b", "it's", "tab\there", "quote's\tand\\slash", "l\nf", os.fsdecode(b"no \xff utf-8")]
+)
+def test_a_shell_takes_a_path_as_it_is(name: str) -> None:
+    ran = subprocess.run(["bash", "-c", f"printf %s {shell_word(name)}"], capture_output=True, check=True)
+    assert ran.stdout == os.fsencode(name)
+
+
+def test_what_no_command_repairs_has_the_rules_advice(partition: Path) -> None:
+    found = suggested("KX114", partition / f"{FIRST}.txnindex")
+    assert (found.command, found.advice) == (None, RULES["KX114"].repair)
+    found = suggested("KX105", partition / f"{FIRST}.index")
+    assert found.command and found.advice == ""
+
+
+@pytest.mark.parametrize("name", ["notes.index", f"{FIRST}.index.deleted", "leader-epoch-checkpoint", f"{7:020}.index"])
+def test_a_file_without_its_log_beside_it_is_not_rebuilt(partition: Path, name: str) -> None:
+    found = suggested("KX105", partition / name)
+    assert (found.command, found.reread_bytes) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("base", "mark", "trimmed"),
+    [
+        (FIRST, ".kafka_cleanshutdown", True),
+        (FIRST, None, True),
+        (FIRST, "meta.properties", False),
+        (SECOND, ".kafka_cleanshutdown", False),
+        (SECOND, None, False),
+    ],
+)
+def test_a_broker_keeps_room_in_the_active_segment_and_where_it_was_killed(
+    partition: Path, base: str, mark: str | None, trimmed: bool
+) -> None:
+    if mark:
+        (partition.parent / mark).touch()
+    found = suggested("KX110", partition / f"{base}.index")
+    assert bool(found.command) == trimmed != found.advice.startswith("nothing to repair")
+
+
+def test_an_index_of_a_directory_that_cannot_be_listed_is_trimmed(tmp_path: Path) -> None:
+    path = tmp_path / "gone-0" / f"{FIRST}.index"
+    assert suggested("KX110", path).command == f"kidx trim {path}"

@@ -241,3 +241,10 @@ def test_time_index_against_its_rules_one_by_one(entries: list[tuple[int, int]],
     else:
         with pytest.raises(Refused):
             plan_append(index, entries, max_index_size=size)
+
+
+def test_a_maximum_that_the_entries_just_fill_is_large_enough() -> None:
+    data = packed("append", (1, 1), (2, 2), (3, 3))
+    assert appended(new_index("append", data=data), max_index_size=24) == data
+    with pytest.raises(Refused, match="3 entries of 8 bytes do not fit 23 bytes"):
+        appended(new_index("append", data=data), max_index_size=23)

@@ -20,9 +20,9 @@ from tests.surgery.support import INDEX, Killed, a_change, current, intercept
 OLD, NEW = b"\0\0\0\1\0\0\0\7" * 40, b"\0\0\0\2\0\0\0\x08" * 4000
 CASES = {"replaced": (OLD, NEW), "created": (None, NEW), "removed": (OLD, None)}
 _CHANGE = """
-from kidx.surgery.replace import carry_out
-from tests.surgery.support import a_change
-carry_out(a_change({path!r}, {before!r}, {after!r}), 'run')
+from kidx.evidence import from_bytes
+from kidx.surgery.replace import Change, carry_out
+carry_out(Change({path!r}, 'append', from_bytes({before!r}), from_bytes({after!r})), 'run')
 """
 _SYSTEM_CALLS = (
     "flock,openat,mkdir,mkdirat,write,fsync,fchown,fchmod,utimensat,setxattr,rename,renameat,renameat2,unlink,unlinkat,"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kidx.evidence import from_bytes
@@ -21,6 +21,7 @@ def index(entries: list[tuple[int, int]]) -> IndexFile:
     )
 
 
+@example(before=[(1, 1)], after=[(1, 1), (1, 1)])
 @given(before=ENTRIES, after=ENTRIES)
 def test_entries_that_only_one_side_has(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
     sides = {REMOVE: (before, after), ADD: (after, before)}

@@ -223,12 +223,12 @@ def test_a_directory_that_becomes_a_link_meanwhile(partition: Path) -> None:
 
 
 def test_a_full_journal_is_refused(partition: Path) -> None:
-    os.truncate(journal_of(partition), 16 << 20)
+    os.truncate(journal_of(partition), 4 << 20)
     with pytest.raises(Refused, match=r"journal\.jsonl is full"):
         carry_out(a_change(partition / INDEX, b"two", b"three"), new_run())
     with pytest.raises(Refused, match=r"journal\.jsonl is full"):
         undo(partition)
-    os.truncate(journal_of(partition), (16 << 20) + 1)
+    os.truncate(journal_of(partition), (4 << 20) + 1)
     with pytest.raises(CannotRead, match="at most"):
         undo(partition)
     assert (partition / INDEX).read_bytes() == b"two"

@@ -10,7 +10,7 @@ import pytest
 from kidx.exit_status import UNREADABLE
 from kidx.logdir.tree import Partition
 from kidx.state.metadata import cluster_of
-from kidx.surgery.index_interval import Interval, interval_of
+from kidx.surgery.index_interval import Interval, _roundest, interval_of
 from tests.damage import set_entry
 from tests.support import KAFKA_SETS, kidx_here, unpacked
 
@@ -100,7 +100,7 @@ def test_nothing_is_guessed_without_an_index_that_cannot_be_read(alone: Path) ->
     before = sorted(alone.rglob("*"))
     ran = kidx_here("rebuild", "--in-place", "--all", alone)
     assert ran.status == UNREADABLE
-    assert b"give --index-interval-bytes" in ran.err
+    assert b"to rebuild without it, give --index-interval-bytes" in ran.err
     assert sorted(alone.rglob("*")) == before
 
 
@@ -121,3 +121,19 @@ def test_in_place_leaves_an_index_that_cannot_be_read(alone: Path) -> None:
     index.mkdir()
     ran = kidx_here("rebuild", "--in-place", alone, "--index-interval-bytes", 1024)
     assert ran.status == 3 and index.is_dir() and b"not a regular file" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "likely"),
+    [
+        (4000, 5000, 4096),
+        (900, 1900, 1024),
+        (29_000, 31_000, 30_000),
+        (900_000, 1_100_000, 1 << 20),
+        (7, 7, 7),
+        (-9, -1, 0),
+    ]
+    + [(d * 10**n - 1, d * 10**n + 1, d * 10**n) for n in (3, 6) for d in (3, 5)],
+)
+def test_the_likeliest_of_many_is_kafkas_default_or_the_largest_round_one(least: int, most: int, likely: int) -> None:
+    assert _roundest(least, most) == likely

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kidx.errors import CannotRead, Refused, UsageError
+from kidx.errors import CannotRead, KidxError, Refused, UsageError
+from kidx.surgery.index_interval import Interval
 from kidx.surgery.output import refuse_place, write_picture
+from kidx.surgery.steps import rebuild_steps
+from tests.support import KAFKA_SETS
 from tests.surgery.support import INDEX, listing
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -94,3 +97,43 @@ def test_the_working_directory_may_hold_evidence(tmp_path: Path, monkeypatch: py
     (tmp_path / INDEX).touch()
     with pytest.raises(UsageError, match="Kafka's files are in that directory"):
         write_picture("b.svg", SVG)
+
+
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = descriptors()
+    write_picture(str(tmp_path / "a.svg"), SVG)
+    assert descriptors() == before
+    (tmp_path / "other").write_bytes(b"precious")
+    with pytest.raises(UsageError):
+        write_picture(str(tmp_path / "other"), SVG)
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("output", [".", "plain-0", "plain-0/new"])
+def test_new_indexes_never_come_among_those_that_are_read(tmp_path: Path, output: str) -> None:
+    shutil.copytree(KAFKA_SETS[0] / "clean/plain-0", tmp_path / "plain-0")
+    there, failures = listing(tmp_path), []
+    steps = rebuild_steps(
+        [str(tmp_path / "plain-0")],
+        str(tmp_path / output),
+        failures.append,
+        interval_of=lambda _: Interval(1024, "", False),
+    )
+    assert list(steps) == [] and listing(tmp_path) == there
+    assert failures and all("it is, contains or lies in what is read" in str(failure) for failure in failures)
+
+
+def test_partitions_of_one_name_do_not_share_an_output_directory(tmp_path: Path) -> None:
+    failures: list[KidxError] = []
+    for place in "ab":
+        shutil.copytree(KAFKA_SETS[0] / "clean/empty-0", tmp_path / place / "empty-0")
+    paths = [str(tmp_path / place / "empty-0") for place in "ab"]
+    steps = rebuild_steps(
+        paths, str(tmp_path / "new"), failures.append, interval_of=lambda _: Interval(1024, "", False)
+    )
+    assert {os.path.dirname(step.change.path) for step in steps} == {str(tmp_path / "new" / "empty-0")}
+    (failure,) = failures
+    assert str(failure).startswith(f"{paths[1]}: {paths[0]} has the same name below")

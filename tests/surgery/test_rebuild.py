@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import kidx.surgery.rebuild as rebuild_module
 from kidx.errors import CannotRead, Refused, UsageError
 from kidx.evidence import open_evidence
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX
+from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
 from kidx.segments import array_reader as block
 from kidx.segments.walk import walk
@@ -121,8 +121,8 @@ def test_a_wrong_crc_ends_it(segment: Path) -> None:
     flip_byte(segment, middle.next_position - 1)
     cut = rebuilt_of(segment)
     assert (cut.recovered.valid_bytes, cut.recovered.batches) == (middle.position, len(batches) // 2)
-    assert f"breaks off at byte {middle.position}: the CRC of the batch does not hold" in cut.said
-    assert f"the {segment.stat().st_size - middle.position:,} bytes after it left alone" in cut.said
+    assert f"breaks off at byte {middle.position}: the CRC of the batch does not hold" in cut.notes
+    assert f"the {segment.stat().st_size - middle.position:,} bytes after it left alone" in cut.notes
     indexed = len(cut.new[OFFSET])
     assert 0 < indexed < len(whole.new[OFFSET]) and whole.new[OFFSET].startswith(cut.new[OFFSET])
     os.truncate(segment, middle.position)
@@ -154,7 +154,7 @@ def test_a_torn_log(segment: Path) -> None:
     shrink(segment, 5)
     cut = rebuilt_of(segment)
     assert cut.recovered.valid_bytes == last.position
-    assert f"breaks off at byte {last.position}" in cut.said
+    assert f"breaks off at byte {last.position}" in cut.notes
 
 
 def test_an_offset_that_does_not_fit_the_base_offset(segment: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_last_offset_that_fits_the_base_offset(tmp_path: Path, over: int) ->
     found = rebuilt_of(log, 0)
     assert found.recovered.valid_bytes == len(first) + (0 if over else len(second))
     if over:
-        assert f"the batch's last offset, {100 + 2**31}, does not fit the base offset 100" in found.said
+        assert f"the batch's last offset, {100 + 2**31}, does not fit the base offset 100" in found.notes
     log.write_bytes(batch([record(0)], base_offset=99) + second)
     assert rebuilt_of(log).recovered.valid_bytes == 0
 
@@ -183,7 +183,7 @@ def test_an_offset_that_goes_back(segment: Path) -> None:
     batch = next(b for b in batches_of(segment) if b.position == int.from_bytes(whole.new[OFFSET][20:24], "big"))
     set_header(segment, batch.position, base_offset=0)
     cut = rebuilt_of(segment)
-    assert cut.recovered.valid_bytes == batch.position and "offsets are before those" in cut.said
+    assert cut.recovered.valid_bytes == batch.position and "offsets are before those" in cut.notes
     assert cut.new[OFFSET] == whole.new[OFFSET][:16]
 
 
@@ -273,7 +273,7 @@ def test_a_log_that_grows_meanwhile(segment: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(rebuild_module, "recover", read_while_it_grows)
     grown = rebuilt_of(segment)
-    assert grown.new == whole.new and f"indexed as of its first {size:,} bytes" in grown.said
+    assert grown.new == whole.new and f"indexed as of its first {size:,} bytes" in grown.notes
     with pytest.raises(Refused, match="something wrote it while it was read"):
         list(changes_in_place(grown))
 
@@ -305,7 +305,7 @@ def test_without_its_producer_snapshot_the_segments_before_are_read(tmp_path: Pa
     base = found[-1].target.segment.base_offset
     sound = [] if damage == "all gone" else [int(f.stem) for f in snapshots if f != last and int(f.stem) <= base]
     read = len([b for b in bases if max(sound, default=0) <= b < base])
-    assert f"open transactions were found by reading {read} earlier segment{'s' * (read > 1)}" in found[-1].said
+    assert f"open transactions were found by reading {read} earlier segment{'s' * (read > 1)}" in found[-1].notes
 
 
 def test_targets(tmp_path: Path) -> None:
@@ -337,3 +337,25 @@ def test_where_the_changes_go(segment: Path, tmp_path: Path) -> None:
     in_place = {c.path: bytes_of(c.before) for c in changes_in_place(result)}
     assert set(in_place) == {str(segment.with_suffix(s)) for s in (".index", ".timeindex")}
     assert in_place[str(segment.with_suffix(".index"))] == segment.with_suffix(".index").read_bytes()
+
+
+def test_a_log_that_is_whole_and_at_rest_needs_no_remark(segment: Path) -> None:
+    found = rebuilt_of(segment)
+    assert (found.notes, found.log_changed, found.recovered.broken) == ("", False, None)
+
+
+def test_a_marker_after_the_break_aborts_nothing(tmp_path: Path) -> None:
+    """Recovery cuts the log before the batch whose CRC is wrong, so the transaction is still open."""
+    partition = tmp_path / "txn-0"
+    partition.mkdir()
+    begun = batch([record(0)], base_offset=0, attributes=0x10, producer=(7, 0, 0))
+    broken = bytearray(batch([record(0)], base_offset=1))
+    abort = [record(0, key=bytes(4), value=bytes(6))]
+    marker = batch(abort, base_offset=2, attributes=0x30, producer=(7, 0, -1))
+    log = partition / PLAIN.name
+    log.write_bytes(begun + broken + marker)
+    assert len(rebuilt_of(log).recovered.transaction_index) == TRANSACTION_INDEX.size
+    broken[-1] ^= 1
+    log.write_bytes(begun + broken + marker)
+    found = rebuilt_of(log).recovered
+    assert (found.batches, found.transaction_index) == (1, b"")

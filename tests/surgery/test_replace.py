@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import resource
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from kidx.errors import CannotRead, KidxError, Refused
 from kidx.evidence import from_bytes, open_evidence
 from kidx.surgery.journal import Entry, new_run, read_journal
 from kidx.surgery.replace import carry_out, create_apart
+from kidx.surgery.workplace import locked, workplace
 from tests.surgery.support import INDEX, a_change, current, intercept, listing, running_broker
 
 OLD, NEW = b"\0\0\0\1\0\0\0\7", b"\0\0\0\1\0\0\0\7\0\0\0\2\0\0\0\x08"
@@ -77,6 +79,27 @@ def test_user_attributes_are_kept(path: Path) -> None:
         pytest.skip(f"this file system has no user attributes: {e.strerror}")
     replace(path)
     assert os.getxattr(path, "user.kept") == b"yes"
+
+
+def test_an_access_list_is_kept(path: Path) -> None:
+    entries = [(0x01, 6, -1), (0x02, 4, 1234), (0x04, 4, -1), (0x10, 4, -1), (0x20, 0, -1)]  # user 1234 may read
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(path, "system.posix_acl_access", acl)
+    except OSError as e:
+        pytest.skip(f"this file system has no access lists: {e.strerror}")
+    replace(path)
+    assert os.getxattr(path, "system.posix_acl_access") == acl
+
+
+def test_attributes_of_the_system_stay_with_the_old_file(path: Path) -> None:
+    """Security labels and capabilities are for those who gave them to give again."""
+    try:
+        os.setxattr(path, "trusted.label", b"of the old file")
+    except OSError as e:
+        pytest.skip(f"no such attributes here: {e.strerror}")
+    replace(path)
+    assert "trusted.label" not in os.listxattr(path)
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root may give files away")
@@ -414,3 +437,30 @@ def test_everything_is_flushed(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         f".kidx/{Path(backup).name}.part",
     }
     assert flushed[-1] == "."  # the exchange itself
+
+
+def test_nobody_else_reads_what_is_being_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes, write = [], os.write
+
+    def watched(fd: int, data: bytes) -> int:
+        modes.append(os.fstat(fd).st_mode & 0o777)
+        return write(fd, data)
+
+    path.chmod(0o644)
+    monkeypatch.setattr(os, "write", watched)
+    before = os.umask(0)
+    try:
+        replace(path)
+    finally:
+        os.umask(before)
+    assert len(modes) >= 3 and set(modes) == {0o600}  # the backup, the new file, the journal's line
+
+
+def test_a_journal_grows_no_longer_than_is_read_of_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kidx.surgery.workplace.SMALL_FILE_BYTES", 100)
+    with locked(str(path.parent)) as place, workplace(place, str(path.parent)) as bench:
+        with pytest.raises(Refused, match=r"journal\.jsonl is full \(0 bytes\)"):
+            bench.note(bytes(100))
+        bench.note(b"x" * 98 + b"\n")
+        with pytest.raises(Refused, match=r"journal\.jsonl is full \(99 bytes\)"):
+            bench.note(b"\n")

@@ -25,15 +25,9 @@ def all_checks() -> tuple[Check[Any], ...]:
     return tuple(sorted(dict.fromkeys(found), key=lambda check: (check.stage, check.rules[0].code)))
 
 
-@cache
-def _by_subject() -> dict[type, tuple[Check[Any], ...]]:
-    subjects = {check.subject for check in all_checks()}
-    return {subject: tuple(check for check in all_checks() if check.subject is subject) for subject in subjects}
-
-
 def checks_of(subject: type[S]) -> tuple[Check[S], ...]:
-    """The checks of a class of subjects."""
-    return _by_subject().get(subject, ())
+    """The checks of a class of subjects, and of the classes that it derives from."""
+    return tuple(check for check in all_checks() if issubclass(subject, check.subject))
 
 
 def findings_about(subject: Any) -> Iterable[Found]:

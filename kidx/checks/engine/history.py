@@ -89,7 +89,7 @@ def check_history(
         )
         yield from limited(findings_about(transactions))
         named.update(log.named)
-    if still_open := replay.still_open():
+    if partition.active_segment is not None and (still_open := replay.still_open()):  # else the log goes on elsewhere
         told = [_described(first, producer, living, partition, log_dirs) for first, producer in still_open]
         path = living[-1].segment.files[LOG].path
         yield from limited(findings_about(OpenTransactions(path, told, partition.name, live)))

@@ -12,7 +12,7 @@ from kidx.checks.engine.discovery import checks_of, findings_about
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.result import CheckResult, cannot_read
 from kidx.checks.rule import Check, Found
-from kidx.checks.subjects.indexes import Entries, IndexFacts, IndexFile, shared_buffer
+from kidx.checks.subjects.indexes import Entries, IndexFacts, IndexFile, entries_class, shared_buffer
 from kidx.errors import CannotRead, ChangedWhileRead
 from kidx.evidence import Evidence
 from kidx.findings import NOT_HELD, Finding, FindingLimiter, limited
@@ -75,7 +75,7 @@ def index_extent(evidence: Evidence, index_format: IndexFormat) -> Extent:
 def entry_findings(evidence: Evidence, index: IndexFile) -> Iterator[Found]:
     """Findings about the entries, chunk by chunk: each slot is reported once, by the first check that it violates."""
     limiter = FindingLimiter()
-    checks = checks_of(Entries)
+    checks = checks_of(entries_class(index.format))
     runs = {check: _Runs() for check in checks if check.runs}
     last = None
     for start, end, entries in _chunks(evidence, index):
@@ -109,13 +109,14 @@ def _chunks(evidence: Evidence, index: IndexFile) -> Iterator[tuple[int, int, En
     width, count = index.format.size, index.extent.entries
     if not count:
         return
+    subject = entries_class(index.format)
     buffer = memoryview(shared_buffer((_CHUNK_ENTRIES + 2 * _OVERLAP) * width, "bytes"))
     for start in range(0, count, _CHUNK_ENTRIES):
         end = min(start + _CHUNK_ENTRIES, count)
         first, last = max(0, start - _OVERLAP), min(count, end + _OVERLAP)
         view = buffer[: (last - first) * width]
         evidence.read_into(first * width, view)
-        yield start, end, Entries(index, first, view)
+        yield start, end, subject(index, first, view)
 
 
 class _Runs:

@@ -10,7 +10,7 @@ from kidx.checks.engine.options import Options
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.subjects.log_dirs import JudgedLogDir, JudgedLogDirs, LogDirs, is_log_dir
 from kidx.errors import CannotRead
-from kidx.evidence import absolute
+from kidx.evidence import absolute, system_failures
 from kidx.findings import ERROR, Finding, limited
 from kidx.logdir.log_dir import LogDir
 
@@ -23,8 +23,20 @@ def check_log_dirs(
     Their files have been checked by then, with these findings: nothing is counted as covered. One that cannot be listed
     has been reported.
     """
-    damaged = {absolute(os.path.dirname(f.file)) for f in found if f.severity == ERROR}
     done = CheckResult()
+    with system_failures() as failures:
+        try:
+            done.findings = _findings(directories, options, log_dirs, found)
+        except CannotRead as e:
+            done.cannot("", str(e))
+    done.failed(failures)
+    return done
+
+
+def _findings(
+    directories: Iterable[str], options: Options, log_dirs: LogDirs, found: Iterable[Finding]
+) -> list[Finding]:
+    damaged = {absolute(os.path.dirname(f.file)) for f in found if f.severity == ERROR}
     judged = []
     for directory in {absolute(each): each for each in directories if is_log_dir(each)}.values():
         log_dir = LogDir(directory)
@@ -33,8 +45,8 @@ def check_log_dirs(
         except CannotRead:
             continue
         judged.append(JudgedLogDir(log_dir, log_dirs.cluster_of(log_dir), damaged, live=options.live))
+    findings: list[Finding] = []
     for each in judged:
-        done.findings += limited(findings_about(each))
-    done.findings += limited(findings_about(JudgedLogDirs(judged)))
-    done.findings = [f for f in done.findings if options.wants(f)]
-    return done
+        findings += limited(findings_about(each))
+    findings += limited(findings_about(JudgedLogDirs(judged)))
+    return [f for f in findings if options.wants(f)]

@@ -50,6 +50,7 @@ class Options(NamedTuple):
     `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
     `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
     `kind` (kidx.logdir.names) is what a file is whose name does not tell.
+    `remote` are the remote tiers that log dirs are held against.
     `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
     """
 
@@ -61,6 +62,7 @@ class Options(NamedTuple):
     rules: frozenset[str] | None = None
     kind: str | None = None
     max_inflate_bytes: int = MAX_INFLATE_BYTES
+    remote: tuple[str, ...] = ()
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be reported."""

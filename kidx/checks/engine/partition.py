@@ -15,6 +15,7 @@ from kidx.checks.engine.index_file import check_lone_index
 from kidx.checks.engine.options import DEEP, Options
 from kidx.checks.engine.partition_context import PartitionContext
 from kidx.checks.engine.producer_history import ProducerHistory
+from kidx.checks.engine.remote import RemoteDirectoryCheck, holds_copies
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.segment import check_segment
 from kidx.checks.engine.small_files import SMALL_KINDS, SmallFiles
@@ -22,22 +23,23 @@ from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.checks.subjects.logs import LogFacts
 from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Listing, LogStart
-from kidx.errors import CannotRead, KidxError, UsageError
-from kidx.evidence import list_directory, must_exist, read_file
+from kidx.errors import CannotRead, UsageError
+from kidx.evidence import is_directory, list_directory, must_exist, system_failures
 from kidx.findings import NOT_HELD, NOTE, limited
-from kidx.formats.checkpoints import parse_offset_checkpoint
-from kidx.logdir.log_dir import LOG_STARTS
+from kidx.formats.remote_objects import parse_object_name
+from kidx.logdir.log_dir import INDEX_CACHE, LOG_STARTS, PARTITION
 from kidx.logdir.names import (
     INDEX_OF_KIND,
     LOG,
     METADATA_SNAPSHOT,
     PRODUCER_SNAPSHOT,
     FileName,
-    PartitionName,
     base_offset_of,
     parse_file_name,
 )
 from kidx.logdir.tree import DataFile, Partition, Segment
+from kidx.tiered.metadata import TOPIC as REMOTE_LOG_METADATA
+from kidx.tiered.objects import copies_in
 
 FUTURE_MS = 86_400_000  # a timestamp further ahead than a day comes from no clock that is merely wrong
 _COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -49,6 +51,13 @@ def check_target(target: Target, options: Options, log_dirs: LogDirs | None = No
 
     `log_dirs` are those of the run, so that each is listed once.
     """
+    with system_failures() as failures:
+        done = _check_target(target, options, log_dirs or LogDirs())
+    done.failed(failures)
+    return done
+
+
+def _check_target(target: Target, options: Options, log_dirs: LogDirs) -> CheckResult:
     try:
         partition = Partition(target.directory, list_directory(target.directory or "."))
     except CannotRead as e:
@@ -57,20 +66,47 @@ def check_target(target: Target, options: Options, log_dirs: LogDirs | None = No
             done.cannot(target.directory, str(e))
             return done
         partition = Partition(target.directory, [])  # its files may be readable all the same
-    return _check_partition(partition, options, log_dirs or LogDirs(), target.names)
+    return _check_partition(partition, options, log_dirs, target.names)
 
 
 def _check_partition(
     partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None
 ) -> CheckResult:
     """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
-    if names is not None:
+    if holds_copies(partition):
+        done = _remote(partition, options, log_dirs, names)
+    elif names is not None:
         done = _only(partition, options, log_dirs, names)
     else:
         done = _PartitionCheck(partition, options, log_dirs).everything()
     done.findings = [f for f in done.findings if options.wants(f)]
     if partition.name is not None and partition.name.state == "delete":  # a broker reads nothing of it any more
         done.findings = [f._replace(severity=NOTE) for f in done.findings]
+    return done
+
+
+def _remote(partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None) -> CheckResult:
+    """Check the copies of segments in a directory of a tier, or those that `names` belong to.
+
+    An object that is asked for by name stands for its copy: its bytes mean something only together with the others.
+    """
+    done = CheckResult()
+    wanted = None if names is None else {parse_object_name(name) for name in names}
+    entries = list_directory(partition.directory or ".")
+    copies = [
+        copy
+        for copy in copies_in(partition.directory, entries)
+        if wanted is None or any(name and name.segment_id == copy.segment_id for name in wanted)
+    ]
+    if names is not None and (others := {n: p for n, p in names.items() if parse_object_name(n) is None}):
+        done.add(_only(partition, options, log_dirs, others))
+    remote = RemoteDirectoryCheck(partition.directory, copies, options, done)
+    segments: list[CheckedSegment] = []
+    for part in remote.partitions():
+        check = _PartitionCheck(part, options, log_dirs)
+        done.add(check.everything())
+        segments += check.segments
+    remote.finish(segments)
     return done
 
 
@@ -104,9 +140,16 @@ class _PartitionCheck:
         self.compacted = self._has_a_cleaner()  # or a log turns out to have been compacted: missing offsets are no loss
 
     def everything(self) -> CheckResult:
-        """Check every file."""
+        """Check every file. Where the system fails, what was found and covered until then is kept."""
+        try:
+            self._everything()
+        except CannotRead as e:
+            self.done.cannot(self.partition.directory, str(e))
+        return self.done
+
+    def _everything(self) -> None:
         if not self.partition.files:
-            store = os.path.isdir(os.path.join(self.partition.directory, "commitlog"))
+            store = is_directory(os.path.join(self.partition.directory, "commitlog"))
             hint = "; RocketMQ's are: kidx rocketmq verify" if store else ""
             self.done.skip(self.partition.directory, f"none of Kafka's data files is in it{hint}")
         for file in self.partition.files:
@@ -129,10 +172,16 @@ class _PartitionCheck:
         )
         self.done.findings += limited(findings_about(Listing(self.partition, self.options.live, self.context.witness)))
         self.done.findings += limited(findings_about(self._log_start()))
-        return self.done
 
     def one(self, file: DataFile) -> CheckResult:
         """Check one file, with the others of its segment."""
+        try:
+            self._one(file)
+        except CannotRead as e:
+            self.done.cannot(file.path, str(e))
+        return self.done
+
+    def _one(self, file: DataFile) -> None:
         if file.kind in SMALL_KINDS:
             self.small_files.check(file)
             if file.kind in (PRODUCER_SNAPSHOT, "leader_epochs"):
@@ -148,7 +197,6 @@ class _PartitionCheck:
             segment.files[file.kind] = file
             self._segment(segment)
             self._between_segments()
-        return self.done
 
     def _loose(self, file: DataFile) -> None:
         """A file of a segment whose name holds no base offset."""
@@ -191,14 +239,9 @@ class _PartitionCheck:
     def _has_a_cleaner(self) -> bool:
         """Whether it is known without looking into the logs that a cleaner has been at work here."""
         name = self.partition.name
-        return name is not None and (name.topic in _COMPACTED_TOPICS or self._cleaner_knows(name))
-
-    def _cleaner_knows(self, name: PartitionName) -> bool:
-        try:
-            data = read_file(os.path.join(self.partition.log_dir, "cleaner-offset-checkpoint"))
-        except KidxError:
+        if name is None:
             return False
-        return any((row.topic, row.partition) == name[:2] for row in parse_offset_checkpoint(data)[0])
+        return name.topic in _COMPACTED_TOPICS or name[:2] in self.context.log_dirs.cleaned_to(self.partition)
 
     def _living(self) -> list[CheckedSegment]:
         return [s for s in self.segments if s.is_living]
@@ -208,7 +251,23 @@ class _PartitionCheck:
         start = None
         if witness is not None and name is not None and not name.state:
             start = witness.log_dir.checkpoint(LOG_STARTS).offsets.get(name[:2])
-        return LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+        log_start = LogStart(self.partition.directory, start, self._living(), self.context.clean_start)
+        first = next((s.segment.base_offset for s in log_start.living), 0)
+        if start is None or start >= first or not self._may_be_tiered():
+            return log_start
+        if not self.options.remote:
+            why = f"offsets {start} to {first - 1} are in the remote tier, which was not checked; --remote names it"
+            self.done.skip(self.partition.directory, why)
+        return log_start._replace(tiered=True)
+
+    def _may_be_tiered(self) -> bool:
+        """Whether the topic has tiered storage; where its settings are not at hand, whether the log dir has."""
+        setting = self.context.log_dirs.setting_of(self.partition, "remote.storage.enable")
+        witness = self.context.witness
+        if setting is not None or witness is None:
+            return setting == "true"
+        names = {entry.partition.topic for entry in witness.log_dir.of_kind(PARTITION) if entry.partition}
+        return bool(witness.log_dir.of_kind(INDEX_CACHE)) or REMOTE_LOG_METADATA in names
 
     def _between_segments(self) -> None:
         setting = partial(self.context.log_dirs.setting_of, self.partition)

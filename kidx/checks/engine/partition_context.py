@@ -17,7 +17,7 @@ _MERGING = (".cleaned", ".swap")  # such a segment takes the place of several, s
 
 
 def is_tiered(file: DataFile) -> bool:
-    """Whether a file lies in a tiered-storage cache (RemoteIndexCache), where no neighbour belongs to its segment."""
+    """Whether an index is of a remote segment, in a tier or a cache (RemoteIndexCache): other segments say nothing."""
     return file.kind in INDEX_OF_KIND and bool(file.name.tag)
 
 
@@ -55,7 +55,7 @@ class PartitionContext:
             file.path, file.name.base_offset if file.name.base_offset is not None else options.base_offset
         )
         if is_tiered(file) or file.name.base_offset is None:
-            return IndexFacts(base)
+            return IndexFacts(base, copied=is_tiered(file))
         next_base = None if file.name.state in _MERGING else self.next_base_offset(base)
         return IndexFacts(base, next_base, partial(self.preallocation, file))
 

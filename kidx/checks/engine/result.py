@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kidx.checks.engine.options import Options
 from kidx.errors import KidxError
 from kidx.evidence import STDIN_NAMES, exists
+from kidx.evidence.tiered import DamagedObject, NoKey
 from kidx.findings import Coverage, Finding, Skipped
 from kidx.logdir.tree import DataFile
 
@@ -13,6 +16,7 @@ class CheckResult:
     """What a check found, what it covered, and one sentence for everything it could not read. Picklable.
 
     With `only`, a path, nothing but that file is counted: its siblings are read only to hold it against them.
+    `damaged` are the pieces of remote segments that could not be put together; they become findings.
     """
 
     def __init__(
@@ -26,6 +30,7 @@ class CheckResult:
         self.coverage: Coverage = Coverage() if coverage is None else coverage
         self.unread: list[str] = [] if unread is None else unread
         self.only = only
+        self.damaged: list[DamagedObject] = []
 
     def cover(self, path: str, checked_bytes: int, *, entries: int = 0, batches: int = 0) -> None:
         """Count a file that was checked."""
@@ -41,6 +46,13 @@ class CheckResult:
             self.unread.append(sentence)
             self.coverage.unreadable += 1
 
+    def failed(self, sentences: Iterable[str]) -> None:
+        """Note failures of the system (kidx.evidence.system_failures), each once."""
+        for sentence in dict.fromkeys(sentences):
+            if sentence not in self.unread:
+                self.unread.append(sentence)
+                self.coverage.unreadable += 1
+
     def skip(self, path: str, why: str, skipped_bytes: int = 0, where: str = "") -> None:
         """Note that a file, or something of it, was not checked."""
         if self.only in (None, path):
@@ -52,11 +64,18 @@ class CheckResult:
         self.findings += other.findings
         self.coverage.add(other.coverage)
         self.unread += other.unread
+        self.damaged += other.damaged
 
 
 def cannot_read(file: DataFile, e: KidxError, options: Options, done: CheckResult) -> None:
     """Note a file that could not be read, or that is gone since the directory was listed."""
-    if done.only is not None or file.path in STDIN_NAMES or exists(file.path):
+    if isinstance(e, DamagedObject):
+        done.damaged.append(e)
+        done.skip(file.path, "it cannot be put together from the objects of the tier")
+    elif isinstance(e, NoKey):
+        done.skip(file.path, "encrypted, and not checked without its key")
+        done.cannot(file.path, str(e))
+    elif done.only is not None or file.path in STDIN_NAMES or exists(file.path):
         done.cannot(file.path, str(e))
     elif options.live:
         done.skip(file.path, "it was deleted while the directory was checked")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kidx.checks.catalogue import RULES, left_out
+from kidx.checks.catalogue import RULES
 from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.partition import check_target
+from kidx.checks.engine.reconcile import reconcile
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.errors import CannotRead
 from kidx.execution import run_forked
-from kidx.findings import Finding
+from kidx.findings import Finding, left_out
 from kidx.formats.compression import inflation_budget
 
 _TARGETS_A_JOB = 4  # fewer could leave a process with one large log and the others idle
@@ -47,8 +48,10 @@ def check_all(
             add(whole, checked)
             if progress:
                 progress(done, len(asked))
-        whole_directories = (target.directory for target in asked if target.names is None)
+        whole_directories = [target.directory for target in asked if target.names is None]
         add(whole, check_log_dirs(whole_directories, options, log_dirs, whole.findings))
+        if options.remote:
+            add(whole, reconcile(whole_directories, options, log_dirs, whole.findings))
     finish(whole, options)
     return whole
 
@@ -69,9 +72,9 @@ def unreadable(sentence: str) -> CheckResult:
 
 def finish(whole: CheckResult, options: Options) -> None:
     """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
-    whole.coverage.skipped += left_out(options.rules)
+    whole.coverage.skipped += left_out(options.rules, RULES)
     whole.findings.sort(key=_order)
-    whole.unread.sort()
+    whole.unread = sorted(set(whole.unread))  # a key that is missing keeps many files from being read
     whole.coverage.skipped.sort()
 
 

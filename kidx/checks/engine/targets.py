@@ -48,13 +48,21 @@ def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
         if isinstance(one, Target):
             key = absolute(one.directory)
             if key in seen:  # but a file that is not there, or none of Kafka's, is still to be said
-                odd = {n: p for n, p in (one.names or {}).items() if not exists(p) or parse_file_name(n) is None}
+                odd = {n: p for n, p in (one.names or {}).items() if parse_file_name(n) is None or not _there(p)}
                 if not odd:
                     continue
                 one = one._replace(names=odd)
             elif one.names is None:
                 seen.add(key)
         yield one
+
+
+def _there(path: str) -> bool:
+    """Whether a named file is there; one that the system does not tell about counts as missing, and is opened."""
+    try:
+        return exists(path)
+    except CannotRead:
+        return False
 
 
 def _sort_key(one: Target | CannotRead) -> tuple[str, bool]:

@@ -74,25 +74,25 @@ def topic_id_differs(judged: JudgedLogDir) -> Iterator[Finding] | None:
 
 def _other_ids(judged: JudgedLogDir, metadata: ClusterMetadata) -> Iterator[Finding]:
     names = {topic.topic_id: topic.name for topic in metadata.topics.values()}
-    for partition, said in judged.identities:
+    for partition, identity in judged.identities:
         assert partition.name is not None
         topic = metadata.topics.get(partition.name.topic)
-        owner = names.get(said.topic_id or "")
-        if topic is not None and topic.topic_id != said.topic_id:
-            why = f"topic_id {said.topic_id}; by __cluster_metadata topic {topic.name} has {topic.topic_id}"
-            yield _other_id(partition, why + _owned(owner), topic.topic_id, said.topic_id)
+        owner = names.get(identity.topic_id or "")
+        if topic is not None and topic.topic_id != identity.topic_id:
+            why = f"topic_id {identity.topic_id}; by __cluster_metadata topic {topic.name} has {topic.topic_id}"
+            yield _other_id(partition, why + _owned(owner), topic.topic_id, identity.topic_id)
         elif topic is None and owner is not None:
-            why = f"topic_id {said.topic_id}, and no topic {partition.name.topic} is known to __cluster_metadata"
-            yield _other_id(partition, why + _owned(owner), None, said.topic_id)
+            why = f"topic_id {identity.topic_id}, and no topic {partition.name.topic} is known to __cluster_metadata"
+            yield _other_id(partition, why + _owned(owner), None, identity.topic_id)
 
 
 def _owned(owner: str | None) -> str:
     return "" if owner is None else f"; the id is topic {owner}'s"
 
 
-def _other_id(partition: Partition, said: str, expected: str | None, found: str | None) -> Finding:
+def _other_id(partition: Partition, text: str, expected: str | None, found: str | None) -> Finding:
     (file,) = (f.path for f in partition.files if f.kind == "partition_metadata")
-    return TOPIC_ID_DIFFERS.finding(file, said, expected=expected, found=found)
+    return TOPIC_ID_DIFFERS.finding(file, text, expected=expected, found=found)
 
 
 @check(JudgedLogDirs, TOPIC_ID_DIFFERS)
@@ -103,9 +103,9 @@ def topic_ids_differ(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
             continue
         by_topic: dict[str, list[tuple[Partition, str]]] = {}
         for judged in group:
-            for partition, said in judged.identities:
-                if partition.name is not None and said.topic_id is not None:
-                    by_topic.setdefault(partition.name.topic, []).append((partition, said.topic_id))
+            for partition, identity in judged.identities:
+                if partition.name is not None and identity.topic_id is not None:
+                    by_topic.setdefault(partition.name.topic, []).append((partition, identity.topic_id))
         for topic, found in by_topic.items():
             ids = Counter(topic_id for _, topic_id in found)
             if len(ids) < 2:
@@ -124,24 +124,24 @@ def stray_partition(judged: JudgedLogDir) -> Iterator[Finding]:
     """Partitions of unknown topics, of numbers that their topic does not have, and with names that no broker writes."""
     metadata = judged.metadata
     owned = {topic.topic_id for topic in metadata.topics.values()} if metadata else frozenset[str]()
-    foreign = {p.directory for p, said in judged.identities if said.topic_id in owned}
+    foreign = {p.directory for p, identity in judged.identities if identity.topic_id in owned}
     for partition in judged.partitions:
         assert partition.name is not None
         topic, number, _ = partition.name
         known = None if metadata is None else metadata.topics.get(topic)
         if os.path.basename(partition.directory) != f"{topic}-{number}":
-            said = f"a broker writes the name of this partition {topic}-{number}"
+            text = f"a broker writes the name of this partition {topic}-{number}"
         elif metadata is None:
             continue
         elif known is None:
             if partition.directory in foreign:  # KX521 says more
                 continue
-            said = f"__cluster_metadata knows no topic {topic}"
+            text = f"__cluster_metadata knows no topic {topic}"
         elif known.assignments and number not in known.assignments:
-            said = f"by __cluster_metadata topic {topic} has {counted(len(known.assignments), 'partition')}"
+            text = f"by __cluster_metadata topic {topic} has {counted(len(known.assignments), 'partition')}"
         else:
             continue
-        yield STRAY_PARTITION.finding(partition.directory, said, severity=NOTE if judged.live else None)
+        yield STRAY_PARTITION.finding(partition.directory, text, severity=NOTE if judged.live else None)
 
 
 @check(JudgedLogDir, PARTITION_NOT_HERE)
@@ -160,11 +160,11 @@ def partition_not_here(judged: JudgedLogDir) -> list[Finding] | None:
     few = len(missing) <= len(judged.names) and not judged.live
     named = ", ".join(f"{topic}-{number}" for topic, number in missing[:_MOST_NAMED])
     more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
-    said = f"{counted(len(missing), 'partition')} that __cluster_metadata assigns to it: {named}{more}"
+    text = f"{counted(len(missing), 'partition')} that __cluster_metadata assigns to it: {named}{more}"
     return [
         PARTITION_NOT_HERE.finding(
             judged.log_dir.directory,
-            f"not here: {said}",
+            f"not here: {text}",
             expected=[f"{topic}-{number}" for topic, number in missing],
             found=len(judged.names),
             severity=WARNING if few else NOTE,

@@ -47,8 +47,8 @@ def order_finding(batches: Batches, row: int) -> Finding:
     rows, epochs = batches.epochs
     at = int(rows.searchsorted(row))
     before = int(epochs[at - 1]) if at else batches.before.last_epoch
-    said = f"its leader epoch is {epochs[at]}, but epoch {before} came before it"
-    return batches.finding(EPOCH_ORDER, row, said, expected=f">= {before}", found=int(epochs[at]))
+    text = f"its leader epoch is {epochs[at]}, but epoch {before} came before it"
+    return batches.finding(EPOCH_ORDER, row, text, expected=f">= {before}", found=int(epochs[at]))
 
 
 @check(Batches, EPOCH_ORDER, finding=order_finding)
@@ -69,9 +69,9 @@ def order_across(border: RangeBorder) -> list[Finding] | None:
     epoch, before, start = border.after.first_epoch, border.before.last_epoch, border.after.start
     if not 0 <= epoch < before:
         return None
-    said = f"from byte {start} on the leader epoch is {epoch}, but epoch {before} came before it"
+    text = f"from byte {start} on the leader epoch is {epoch}, but epoch {before} came before it"
     span = start, start + 16
-    return [EPOCH_ORDER.finding(border.path, said, span=span, expected=f">= {before}", found=epoch)]
+    return [EPOCH_ORDER.finding(border.path, text, span=span, expected=f">= {before}", found=epoch)]
 
 
 def mismatch_finding(batches: Batches, row: int) -> Finding:
@@ -79,8 +79,8 @@ def mismatch_finding(batches: Batches, row: int) -> Finding:
     known, starts = batches.facts.epochs
     line = int(np.searchsorted(starts, int(batches.column("base_offset")[row]), "right")) - 1
     epoch = int(batches.column("leader_epoch")[row])
-    said = f"its leader epoch is {epoch}; leader-epoch-checkpoint says {known[line]} from offset {starts[line]} on"
-    return batches.finding(EPOCH_MISMATCH, row, said, expected=known[line], found=epoch)
+    text = f"its leader epoch is {epoch}; leader-epoch-checkpoint says {known[line]} from offset {starts[line]} on"
+    return batches.finding(EPOCH_MISMATCH, row, text, expected=known[line], found=epoch)
 
 
 @check(Batches, EPOCH_MISMATCH, finding=mismatch_finding)

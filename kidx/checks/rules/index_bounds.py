@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from kidx.checks.rule import BOUNDS, FIELDS, check
-from kidx.checks.subjects.indexes import LARGEST_OFFSET, Bools, Entries
+from kidx.checks.subjects.indexes import LARGEST_OFFSET, Bools, Entries, SearchedEntries, TransactionEntries
 from kidx.checks.texts import CONFIRM_BY_REBUILD, LOADS_IT, REBUILD, TIERED
 from kidx.findings import ERROR, Finding, Rule
-from kidx.formats.indexes import MAX_RELATIVE_OFFSET, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
+from kidx.formats.indexes import MAX_RELATIVE_OFFSET
 
 NEGATIVE_OFFSET = Rule(
     code="KX103",
@@ -105,97 +105,105 @@ FIRST_ENTRY_AT_BASE = Rule(
 _INT = f"0..{MAX_RELATIVE_OFFSET}"
 
 
-def negative_offset_finding(entries: Entries, row: int) -> Finding:
+def negative_offset_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.offsets[row])
-    said = f"its relative offset is {found}; it can only be {_INT}"
-    return entries.finding(NEGATIVE_OFFSET, row, said, expected=_INT, found=found)
+    text = f"its relative offset is {found}; it can only be {_INT}"
+    return entries.finding(NEGATIVE_OFFSET, row, text, expected=_INT, found=found)
 
 
-@check(Entries, NEGATIVE_OFFSET, finding=negative_offset_finding, stage=FIELDS)
-def negative_offset(entries: Entries) -> Bools | None:
+@check(SearchedEntries, NEGATIVE_OFFSET, finding=negative_offset_finding, stage=FIELDS)
+def negative_offset(entries: SearchedEntries) -> Bools | None:
     """Rows with a negative relative offset, bool, shape (n,)."""
-    return None if entries.in_order or entries.format is TRANSACTION_INDEX else entries.offsets < 0
+    return None if entries.in_order else entries.offsets < 0
 
 
-def negative_position_finding(entries: Entries, row: int) -> Finding:
+def negative_position_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.other[row])
-    said = f"its position in the log is {found}; it can only be {_INT}"
-    return entries.finding(NEGATIVE_POSITION, row, said, expected=_INT, found=found)
+    text = f"its position in the log is {found}; it can only be {_INT}"
+    return entries.finding(NEGATIVE_POSITION, row, text, expected=_INT, found=found)
 
 
-@check(Entries, NEGATIVE_POSITION, finding=negative_position_finding, stage=FIELDS)
-def negative_position(entries: Entries) -> Bools | None:
+@check(SearchedEntries, NEGATIVE_POSITION, finding=negative_position_finding, stage=FIELDS)
+def negative_position(entries: SearchedEntries) -> Bools | None:
     """Rows with a negative position, bool, shape (n,)."""
-    return None if entries.in_order or entries.format is not OFFSET_INDEX else entries.other < 0
+    return None if entries.in_order or not entries.is_offset_index else entries.other < 0
 
 
-def negative_timestamp_finding(entries: Entries, row: int) -> Finding:
+def negative_timestamp_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = int(entries.other[row])
-    said = f"its timestamp is {found}; only timestamps from 0 on are indexed"
-    return entries.finding(NEGATIVE_TIMESTAMP, row, said, expected=">= 0", found=found)
+    text = f"its timestamp is {found}; only timestamps from 0 on are indexed"
+    return entries.finding(NEGATIVE_TIMESTAMP, row, text, expected=">= 0", found=found)
 
 
-@check(Entries, NEGATIVE_TIMESTAMP, finding=negative_timestamp_finding, stage=FIELDS)
-def negative_timestamp(entries: Entries) -> Bools | None:
+@check(SearchedEntries, NEGATIVE_TIMESTAMP, finding=negative_timestamp_finding, stage=FIELDS)
+def negative_timestamp(entries: SearchedEntries) -> Bools | None:
     """Rows with a negative timestamp, bool, shape (n,)."""
-    return None if entries.in_order or entries.format is not TIME_INDEX else entries.other < 0
+    return None if entries.in_order or entries.is_offset_index else entries.other < 0
 
 
-def first_entry_finding(entries: Entries, row: int) -> Finding:
+def first_entry_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about the first row."""
     offset, position = int(entries.offsets[row]) + entries.facts.base_offset, int(entries.other[row])
-    said = f"it says offset {offset} is at position {position}; no broker indexes the first batch of a segment"
-    return entries.finding(FIRST_ENTRY_AT_BASE, row, said, found={"offset": offset, "position": position})
+    text = f"it says offset {offset} is at position {position}; no broker indexes the first batch of a segment"
+    return entries.finding(FIRST_ENTRY_AT_BASE, row, text, found={"offset": offset, "position": position})
 
 
-@check(Entries, FIRST_ENTRY_AT_BASE, finding=first_entry_finding, stage=FIELDS)
-def first_entry_at_base(entries: Entries) -> Bools | None:
+@check(SearchedEntries, FIRST_ENTRY_AT_BASE, finding=first_entry_finding, stage=FIELDS)
+def first_entry_at_base(entries: SearchedEntries) -> Bools | None:
     """The first entry of an offset index, where it names the base offset or position 0; bool, shape (n,)."""
-    if entries.format is not OFFSET_INDEX or entries.first or all(entries.stored(0)):
+    if not entries.is_offset_index or entries.first or all(entries.stored(0)):
         return None
     at_base = np.zeros(len(entries), bool)
     at_base[0] = True
     return at_base
 
 
-def offset_overflow_finding(entries: Entries, row: int) -> Finding:
+def offset_overflow_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found, largest = int(entries.offsets[row]), LARGEST_OFFSET - entries.facts.base_offset
-    said = f"its relative offset {found} leads past the largest offset there is"
-    return entries.finding(OFFSET_OVERFLOW, row, said, expected=f"<= {largest}", found=found)
+    text = f"its relative offset {found} leads past the largest offset there is"
+    return entries.finding(OFFSET_OVERFLOW, row, text, expected=f"<= {largest}", found=found)
 
 
-@check(Entries, OFFSET_OVERFLOW, finding=offset_overflow_finding, stage=BOUNDS)
-def offset_overflow(entries: Entries) -> Bools | None:
+@check(SearchedEntries, OFFSET_OVERFLOW, finding=offset_overflow_finding, stage=BOUNDS)
+def offset_overflow(entries: SearchedEntries) -> Bools | None:
     """Rows whose absolute offset is no int64, bool, shape (n,)."""
     largest = LARGEST_OFFSET - entries.facts.base_offset
-    if entries.format is TRANSACTION_INDEX or largest >= MAX_RELATIVE_OFFSET:
+    if largest >= MAX_RELATIVE_OFFSET:
         return None
     return entries.offsets > largest
 
 
-def beyond_segment_finding(entries: Entries, row: int) -> Finding:
-    """The finding about one row."""
+def _beyond_segment(entries: Entries, row: int, name: str, found: int) -> Finding:
     bound = f"<= {(entries.facts.next_base_offset or 0) - 1}"
-    if entries.format is TRANSACTION_INDEX:
-        name, found = "last offset", int(entries.fields["last_offset"][row])
-    else:
-        name, found = "offset", int(entries.offsets[row]) + entries.facts.base_offset
-    said = f"its {name} {found} is not in this segment; it has to be {bound}"
-    return entries.finding(OFFSET_BEYOND_SEGMENT, row, said, expected=bound, found=found)
+    text = f"its {name} {found} is not in this segment; it has to be {bound}"
+    return entries.finding(OFFSET_BEYOND_SEGMENT, row, text, expected=bound, found=found)
 
 
-@check(Entries, OFFSET_BEYOND_SEGMENT, finding=beyond_segment_finding, stage=BOUNDS)
-def offset_beyond_segment(entries: Entries) -> Bools | None:
+def beyond_segment_finding(entries: SearchedEntries, row: int) -> Finding:
+    """The finding about one row."""
+    return _beyond_segment(entries, row, "offset", int(entries.offsets[row]) + entries.facts.base_offset)
+
+
+@check(SearchedEntries, OFFSET_BEYOND_SEGMENT, finding=beyond_segment_finding, stage=BOUNDS)
+def offset_beyond_segment(entries: SearchedEntries) -> Bools | None:
     """Rows for an offset of the next segment or a later one, bool, shape (n,)."""
     end, base = entries.facts.next_base_offset, entries.facts.base_offset
-    if end is None:
-        return None
-    if entries.format is TRANSACTION_INDEX:
-        return entries.fields["last_offset"] >= end
-    if entries.in_order and entries.relative_offset(-1) < end - base:
+    if end is None or (entries.in_order and entries.relative_offset(-1) < end - base):
         return None
     return entries.offsets >= end - base
+
+
+def marker_beyond_segment_finding(entries: TransactionEntries, row: int) -> Finding:
+    """The finding about one row."""
+    return _beyond_segment(entries, row, "last offset", int(entries.fields["last_offset"][row]))
+
+
+@check(TransactionEntries, OFFSET_BEYOND_SEGMENT, finding=marker_beyond_segment_finding, stage=BOUNDS)
+def marker_beyond_segment(entries: TransactionEntries) -> Bools | None:
+    """Rows whose marker is at an offset of the next segment or a later one, bool, shape (n,)."""
+    end = entries.facts.next_base_offset
+    return None if end is None else entries.fields["last_offset"] >= end

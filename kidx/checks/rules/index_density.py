@@ -54,8 +54,8 @@ def indexes_apart(indexes: SegmentIndexes) -> Iterator[Finding] | None:
     alone = len(times) - int(times.searchsorted(last, "right"))
     if alone <= _MOST_TIMES_ALONE:
         return None
-    said = f"its last {alone:,} entries lie past the last entry of the offset index"
-    return iter([INDEXES_APART.finding(indexes.times.path, said, expected=_MOST_TIMES_ALONE, found=alone)])
+    text = f"its last {alone:,} entries lie past the last entry of the offset index"
+    return iter([INDEXES_APART.finding(indexes.times.path, text, expected=_MOST_TIMES_ALONE, found=alone)])
 
 
 @check(CheckedLog, SPARSE_INDEX)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from kidx.checks.rule import ABSENT, check
@@ -93,15 +91,13 @@ EMPTY_TRANSACTION_INDEX = Rule(
 
 
 @check(IndexFile, TORN_ENTRY)
-def torn_entry(index: IndexFile) -> Iterator[Finding] | None:
+def torn_entry(index: IndexFile) -> list[Finding] | None:
     """The file's size is no multiple of an entry's."""
-    return _torn_entry(index) if index.extent.torn_bytes else None
-
-
-def _torn_entry(index: IndexFile) -> Iterator[Finding]:
     width, torn = index.format.size, index.extent.torn_bytes
+    if not torn:
+        return None
     whole = index.size - torn
-    yield TORN_ENTRY.finding(
+    finding = TORN_ENTRY.finding(
         index.path,
         f"{index.size:,} bytes is no multiple of {width}: the last {torn} are a torn entry; the ones before it are "
         "whole",
@@ -110,6 +106,7 @@ def _torn_entry(index: IndexFile) -> Iterator[Finding]:
         expected=width,
         found=torn,
     )
+    return [finding]
 
 
 def zero_run(entries: Entries, run: tuple[int, int]) -> Finding:
@@ -143,19 +140,17 @@ def zero_entries(entries: Entries) -> Bools | None:
 
 
 @check(IndexFile, ZERO_TAIL)
-def zero_tail(index: IndexFile) -> Iterator[Finding] | None:
+def zero_tail(index: IndexFile) -> list[Finding] | None:
     """Whole slots of zeros after the last entry."""
     newest = index.log_max_timestamp
     is_entry = index.is_one_zero_entry and newest is not None and newest >= 0
-    return _zero_tail(index) if index.extent.zero_tail_bytes and not is_entry else None
-
-
-def _zero_tail(index: IndexFile) -> Iterator[Finding]:
+    if is_entry or not index.extent.zero_tail_bytes:
+        return None
     end = index.extent.entries * index.format.size
     severity, why = index.facts.zero_tail()
     if index.is_one_zero_entry:
         severity, why = NOTE, "or it is the entry of timestamp 0 at the segment's first offset"
-    yield ZERO_TAIL.finding(
+    finding = ZERO_TAIL.finding(
         index.path,
         f"{end:,} of {index.size:,} bytes used, the rest preallocated: {why}",
         span=(end, end + index.extent.zero_tail_bytes),
@@ -163,12 +158,13 @@ def _zero_tail(index: IndexFile) -> Iterator[Finding]:
         found=index.size,
         severity=severity,
     )
+    return [finding]
 
 
 @check(IndexFile, EMPTY_TRANSACTION_INDEX)
-def empty_transaction_index(index: IndexFile) -> Iterator[Finding] | None:
-    """A transaction index of no bytes."""
-    if index.format is not TRANSACTION_INDEX or index.size:
+def empty_transaction_index(index: IndexFile) -> list[Finding] | None:
+    """A transaction index of no bytes, except in a tiered-storage cache."""
+    if index.format is not TRANSACTION_INDEX or index.size or index.facts.copied:
         return None
-    said = "0 bytes: a broker creates this file with its first entry"
-    return iter([EMPTY_TRANSACTION_INDEX.finding(index.path, said, found=0)])
+    text = "0 bytes: a broker creates this file with its first entry"
+    return [EMPTY_TRANSACTION_INDEX.finding(index.path, text, found=0)]

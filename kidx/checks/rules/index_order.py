@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kidx.checks.rule import BOUNDS, ORDER, REPEATS, check
-from kidx.checks.subjects.indexes import Bools, Entries
+from kidx.checks.subjects.indexes import Bools, SearchedEntries, TransactionEntries
 from kidx.checks.texts import CONFIRM_BY_REBUILD, LOADS_IT, REBUILD, TIERED
 from kidx.findings import ERROR, WARNING, Finding, Rule
-from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
 
 OFFSET_ORDER = Rule(
     code="KX105",
@@ -95,38 +94,23 @@ TRANSACTION_ORDER = Rule(
 )
 
 
-def _out_of_order(rule: Rule, entries: Entries, row: int, name: str, said: str) -> Finding:
-    """The finding about an entry whose field breaks the order; a neighbour says what it should be."""
-    field = "relative_offset" if name == "offset" else name
-    base = entries.facts.base_offset if name == "offset" else 0
-    values = entries.fields[field]
-    or_equal = "" if entries.is_offset_index or name != "offset" else "="
-    where, bound = "it", None
-    if row:
-        where, bound = "after the entry before it, it", f">{or_equal} {int(values[row - 1]) + base}"
-    elif len(values) > 1:
-        where, bound = "before the entry after it, it", f"<{or_equal} {int(values[1]) + base}"
-    found = int(values[row]) + base
-    said = f"its {said} {found} breaks the order; {where} has to be {bound}"
-    return entries.finding(rule, row, said, expected=bound, found=found)
-
-
-def offset_order_finding(entries: Entries, row: int) -> Finding:
+def offset_order_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
-    return _out_of_order(OFFSET_ORDER, entries, row, "offset", "offset")
+    offsets = entries.offsets + entries.facts.base_offset
+    return entries.order_finding(OFFSET_ORDER, row, "offset", offsets, strict=entries.is_offset_index)
 
 
-def position_order_finding(entries: Entries, row: int) -> Finding:
+def position_order_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
-    return _out_of_order(POSITION_ORDER, entries, row, "position", "position")
+    return entries.order_finding(POSITION_ORDER, row, "position", entries.other, strict=True)
 
 
-def timestamp_order_finding(entries: Entries, row: int) -> Finding:
+def timestamp_order_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
-    return _out_of_order(TIMESTAMP_ORDER, entries, row, "timestamp", "timestamp")
+    return entries.order_finding(TIMESTAMP_ORDER, row, "timestamp", entries.other, strict=True)
 
 
-def duplicate_finding(entries: Entries, row: int) -> Finding:
+def duplicate_finding(entries: SearchedEntries, row: int) -> Finding:
     """The finding about one row."""
     found = {
         "offset": int(entries.offsets[row]) + entries.facts.base_offset,
@@ -135,18 +119,15 @@ def duplicate_finding(entries: Entries, row: int) -> Finding:
     return entries.finding(DUPLICATE_ENTRY, row, "it repeats the entry before it", found=found)
 
 
-def transaction_order_finding(entries: Entries, row: int) -> Finding:
+def transaction_order_finding(entries: TransactionEntries, row: int) -> Finding:
     """The finding about one row."""
-    ends = entries.fields["last_offset"]
-    before, found = int(ends[max(0, row - 1)]), int(ends[row])
-    said = f"its last offset {found} breaks the order; the entry before says {before}"
-    return entries.finding(TRANSACTION_ORDER, row, said, expected=f"> {before}", found=found)
+    return entries.order_finding(TRANSACTION_ORDER, row, "last offset", entries.fields["last_offset"], strict=True)
 
 
-@check(Entries, DUPLICATE_ENTRY, finding=duplicate_finding, stage=REPEATS)
-def duplicate_entry(entries: Entries) -> Bools | None:
-    """Rows of an offset or time index that equal the row before, bool, shape (n,)."""
-    if entries.in_order or entries.format is TRANSACTION_INDEX:
+@check(SearchedEntries, DUPLICATE_ENTRY, finding=duplicate_finding, stage=REPEATS)
+def duplicate_entry(entries: SearchedEntries) -> Bools | None:
+    """Rows that equal the row before, bool, shape (n,)."""
+    if entries.in_order:
         return None
     offsets, other = entries.offsets, entries.other
     same = np.zeros(len(offsets), bool)
@@ -154,21 +135,21 @@ def duplicate_entry(entries: Entries) -> Bools | None:
     return same
 
 
-@check(Entries, OFFSET_ORDER, finding=offset_order_finding, stage=ORDER)
-def offset_order(entries: Entries) -> Bools | None:
+@check(SearchedEntries, OFFSET_ORDER, finding=offset_order_finding, stage=ORDER)
+def offset_order(entries: SearchedEntries) -> Bools | None:
     """Rows whose offset breaks the order, bool, shape (n,); those of a time index may repeat.
 
     Source: OffsetIndex.append, TimeIndex.maybeAppend.
     """
-    if entries.in_order or entries.format is TRANSACTION_INDEX:
+    if entries.in_order:
         return None
     return entries.disordered(entries.offsets, strict=entries.is_offset_index)
 
 
-@check(Entries, OFFSET_ORDER, finding=offset_order_finding, stage=BOUNDS)
-def base_offset_again(entries: Entries) -> Bools | None:
+@check(SearchedEntries, OFFSET_ORDER, finding=offset_order_finding, stage=BOUNDS)
+def base_offset_again(entries: SearchedEntries) -> Bools | None:
     """Rows of a time index that name the base offset, bool, shape (n,): timestamps rise, so only the first one can."""
-    if entries.format is not TIME_INDEX or len(entries) < 2:
+    if entries.is_offset_index or len(entries) < 2:
         return None
     if entries.in_order and entries.relative_offset(1) > 0:
         return None
@@ -177,25 +158,23 @@ def base_offset_again(entries: Entries) -> Bools | None:
     return at_base
 
 
-@check(Entries, POSITION_ORDER, finding=position_order_finding, stage=ORDER)
-def position_order(entries: Entries) -> Bools | None:
+@check(SearchedEntries, POSITION_ORDER, finding=position_order_finding, stage=ORDER)
+def position_order(entries: SearchedEntries) -> Bools | None:
     """Rows of an offset index whose position breaks the order, bool, shape (n,)."""
-    if entries.in_order or entries.format is not OFFSET_INDEX:
+    if entries.in_order or not entries.is_offset_index:
         return None
     return entries.disordered(entries.other, strict=True)
 
 
-@check(Entries, TIMESTAMP_ORDER, finding=timestamp_order_finding, stage=ORDER)
-def timestamp_order(entries: Entries) -> Bools | None:
+@check(SearchedEntries, TIMESTAMP_ORDER, finding=timestamp_order_finding, stage=ORDER)
+def timestamp_order(entries: SearchedEntries) -> Bools | None:
     """Rows of a time index whose timestamp breaks the order, bool, shape (n,)."""
-    if entries.in_order or entries.format is not TIME_INDEX:
+    if entries.in_order or entries.is_offset_index:
         return None
     return entries.disordered(entries.other, strict=True)
 
 
-@check(Entries, TRANSACTION_ORDER, finding=transaction_order_finding, stage=ORDER)
-def transaction_order(entries: Entries) -> Bools | None:
-    """Rows of a transaction index whose last offset is not larger than the one before, bool, shape (n,)."""
-    if entries.format is not TRANSACTION_INDEX:
-        return None
+@check(TransactionEntries, TRANSACTION_ORDER, finding=transaction_order_finding, stage=ORDER)
+def transaction_order(entries: TransactionEntries) -> Bools | None:
+    """Rows whose last offset is not larger than the one before, bool, shape (n,)."""
     return entries.disordered(entries.fields["last_offset"], strict=True)

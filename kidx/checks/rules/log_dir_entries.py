@@ -96,8 +96,8 @@ def not_a_partition(judged: JudgedLogDir) -> Iterator[Finding]:
     """Directories that a broker would take for partitions and that are none by their names."""
     for entry in judged.log_dir.of_kind(LOST_FOUND, OTHER_DIRECTORY):
         if not entry.name.startswith(_OURS):
-            said = "the name of this directory is not TOPIC-NUMBER, and a broker takes every directory for a partition"
-            yield NOT_A_PARTITION.finding(entry.path, said, found=entry.name)
+            text = "the name of this directory is not TOPIC-NUMBER, and a broker takes every directory for a partition"
+            yield NOT_A_PARTITION.finding(entry.path, text, found=entry.name)
 
 
 @check(JudgedLogDir, FUTURE_BESIDE_CURRENT, FUTURE_REPLICA)
@@ -105,8 +105,8 @@ def future_replica(judged: JudgedLogDir) -> Iterator[Finding]:
     """Future replicas, and those whose partition is in the same log dir."""
     for entry in judged.log_dir.of_kind(FUTURE):
         if entry.partition and judged.log_dir.partition(*entry.partition[:2]):
-            said = f"the partition {entry.partition.topic}-{entry.partition.partition} is in this log dir, too"
-            yield FUTURE_BESIDE_CURRENT.finding(entry.path, said)
+            text = f"the partition {entry.partition.topic}-{entry.partition.partition} is in this log dir, too"
+            yield FUTURE_BESIDE_CURRENT.finding(entry.path, text)
         else:
             yield _of_bytes(FUTURE_REPLICA, entry, "a future replica")
 

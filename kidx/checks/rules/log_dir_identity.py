@@ -113,25 +113,24 @@ def cluster_id_some(judged: JudgedLogDir) -> list[Finding] | None:
     cluster_id = judged.log_dir.identity.cluster_id
     if cluster_id is None or not cluster_id.startswith(_SOME):
         return None
-    said = f"cluster.id={cluster_id[:100]}: the id is what stands in Some()"
+    text = f"cluster.id={cluster_id[:100]}: the id is what stands in Some()"
     expected = cluster_id.removeprefix(_SOME).removesuffix(")")
-    return [CLUSTER_ID_SOME.finding(judged.meta_properties, said, expected=expected, found=cluster_id)]
+    return [CLUSTER_ID_SOME.finding(judged.meta_properties, text, expected=expected, found=cluster_id)]
 
 
 @check(JudgedLogDir, META_PROPERTIES_WRONG)
-def meta_properties_wrong(judged: JudgedLogDir) -> Iterator[Finding] | None:
+def meta_properties_wrong(judged: JudgedLogDir) -> Iterator[Finding]:
     """A meta.properties that no broker starts with."""
-    return _wrong_properties(judged) if judged.has_meta_properties else None
-
-
-def _wrong_properties(judged: JudgedLogDir) -> Iterator[Finding]:
+    if not judged.has_meta_properties:
+        return
     identity = judged.log_dir.identity
     for problem in identity.problems:
-        if _SOME not in problem.why and not problem.why.startswith("it has no version"):  # KX527, KX505
+        elsewhere = _SOME in problem.why or problem.why.startswith("it has no version")  # KX527, KX505
+        if not elsewhere and not problem.unread:
             yield META_PROPERTIES_WRONG.finding(judged.meta_properties, problem.why)
     if identity.version not in (None, 0, 1):
-        said = f"version={identity.version}; brokers know 0 and 1"
-        yield META_PROPERTIES_WRONG.finding(judged.meta_properties, said, expected=[0, 1], found=identity.version)
+        text = f"version={identity.version}; brokers know 0 and 1"
+        yield META_PROPERTIES_WRONG.finding(judged.meta_properties, text, expected=[0, 1], found=identity.version)
 
 
 @check(JudgedLogDirs, META_PROPERTIES_WRONG)
@@ -147,8 +146,8 @@ def meta_properties_missing(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
         for judged in group:
             if not judged.has_meta_properties and (next_to_one or judged.log_dir.looks_like_one):
                 why = "the log dir next to it has one" if next_to_one else "the broker's checkpoints are here"
-                said = f"there is no meta.properties here, and {why}"
-                yield META_PROPERTIES_WRONG.finding(judged.meta_properties, said, severity=WARNING)
+                text = f"there is no meta.properties here, and {why}"
+                yield META_PROPERTIES_WRONG.finding(judged.meta_properties, text, severity=WARNING)
 
 
 @check(JudgedLogDir, NODE_ID_DIFFERS)
@@ -160,8 +159,8 @@ def node_id_differs(judged: JudgedLogDir) -> list[Finding] | None:
     owners = [node for node, directories in metadata.brokers.items() if identity.directory_id in directories]
     if not owners or identity.node_id in owners:
         return None
-    said = f"node.id={identity.node_id}; by __cluster_metadata this log dir (directory.id) is broker {owners[0]}'s"
-    return [NODE_ID_DIFFERS.finding(judged.meta_properties, said, expected=owners[0], found=identity.node_id)]
+    text = f"node.id={identity.node_id}; by __cluster_metadata this log dir (directory.id) is broker {owners[0]}'s"
+    return [NODE_ID_DIFFERS.finding(judged.meta_properties, text, expected=owners[0], found=identity.node_id)]
 
 
 @check(JudgedLogDirs, CLUSTER_ID_DIFFERS)
@@ -188,8 +187,8 @@ def cluster_id_differs(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
             reported.add(id(judged))
             other = next(j for j in sharing if j.log_dir.identity.cluster_id != own)
             there = other.log_dir.identity.cluster_id
-            said = f"cluster.id={own}; {other.log_dir.directory} has topics of the same ids and cluster.id={there}"
-            yield CLUSTER_ID_DIFFERS.finding(judged.meta_properties, said, expected=there, found=own)
+            text = f"cluster.id={own}; {other.log_dir.directory} has topics of the same ids and cluster.id={there}"
+            yield CLUSTER_ID_DIFFERS.finding(judged.meta_properties, text, expected=there, found=own)
 
 
 @check(JudgedLogDirs, DIRECTORY_ID_REPEATED)
@@ -216,8 +215,8 @@ def directory_id_repeated(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
                     continue
                 reported.add((id(judged), severity))
                 directory_id = judged.log_dir.identity.directory_id
-                said = f"directory.id={directory_id} is that of {other.log_dir.directory}, too"
-                yield DIRECTORY_ID_REPEATED.finding(judged.meta_properties, said, found=directory_id, severity=severity)
+                text = f"directory.id={directory_id} is that of {other.log_dir.directory}, too"
+                yield DIRECTORY_ID_REPEATED.finding(judged.meta_properties, text, found=directory_id, severity=severity)
 
 
 @check(JudgedLogDirs, PARTITION_IN_TWO_LOG_DIRS)
@@ -243,5 +242,5 @@ def partition_in_two_log_dirs(log_dirs: JudgedLogDirs) -> Iterator[Finding]:
                 for judged, there in ((one, two), (two, one)):
                     partition = judged.log_dir.partition(*name)
                     if partition is not None:
-                        said = f"{there.log_dir.directory}, another log dir of this broker, has this partition, too"
-                        yield PARTITION_IN_TWO_LOG_DIRS.finding(partition.directory, said)
+                        text = f"{there.log_dir.directory}, another log dir of this broker, has this partition, too"
+                        yield PARTITION_IN_TWO_LOG_DIRS.finding(partition.directory, text)

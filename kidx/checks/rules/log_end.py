@@ -48,13 +48,13 @@ def log_end_falls(log: CheckedLog) -> list[Finding] | None:
     if taken is None or taken == last + 1:
         return None
     lost = last + 1 - taken
-    said = (
+    text = (
         f"after this clean stop a broker takes offset {taken} for the log's end, not {last + 1}: the last index entry "
         f"says offset {offset} is at byte {position}, the log's batches end at byte {log.result.end}; {lost:,} "
         f"{'offset vanishes' if lost == 1 else 'offsets vanish'} from view, and new records get the same ones"
     )
     span = (log.result.last_position, log.evidence.size)
-    return [LOG_END_FALLS.finding(log.evidence.path, said, span=span, slot=slot, expected=last + 1, found=taken)]
+    return [LOG_END_FALLS.finding(log.evidence.path, text, span=span, slot=slot, expected=last + 1, found=taken)]
 
 
 def _end_taken(log: CheckedLog, offset: int, position: int) -> int | None:

@@ -33,5 +33,5 @@ def log_start_past_end(start: LogStart) -> list[Finding] | None:
     end = last.segment.base_offset if last.log.last_offset is None else last.log.last_offset + 1
     if start.offset <= end:
         return None
-    said = f"it says that the log of {start.name} starts at offset {start.offset}; its log ends before offset {end}"
-    return [LOG_START_PAST_END.finding(start.checkpoint, said, expected=f"<= {end}", found=start.offset)]
+    text = f"it says that the log of {start.name} starts at offset {start.offset}; its log ends before offset {end}"
+    return [LOG_START_PAST_END.finding(start.checkpoint, text, expected=f"<= {end}", found=start.offset)]

@@ -101,14 +101,14 @@ def broken_batch(place: LogBreak) -> list[Finding] | None:
     """Bytes before another batch whose CRC holds."""
     if place.at_end:
         return None
-    said = f"no batch can be read at byte {place.start} ({place.why}); the next sound one starts at byte {place.end}"
+    text = f"no batch can be read at byte {place.start} ({place.why}); the next sound one starts at byte {place.end}"
     span = place.start, place.end
-    return [BROKEN_BATCH.finding(place.path, said, span=span, found=place.end - place.start)]
+    return [BROKEN_BATCH.finding(place.path, text, span=span, found=place.end - place.start)]
 
 
-def _at_end(rule: Rule, place: LogBreak, said: str, severity: str | None = None) -> list[Finding]:
+def _at_end(rule: Rule, place: LogBreak, text: str, severity: str | None = None) -> list[Finding]:
     rest = place.end - place.start
-    sentence = f"its last {rest:,} bytes are {said}"
+    sentence = f"its last {rest:,} bytes are {text}"
     return [rule.finding(place.path, sentence, span=(place.start, place.end), found=rest, severity=severity)]
 
 

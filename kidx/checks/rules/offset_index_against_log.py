@@ -109,8 +109,8 @@ def position_past_end(log: CheckedLog) -> Iterator[Found] | None:
 
     def finding(index: int) -> Finding:
         position = int(entries.positions[index])
-        said = f"says offset {entries.offsets[index]} is at byte {position} of a log of {end} bytes"
-        return entries.finding(POSITION_PAST_END, index, said, f"< {end}", position)
+        text = f"says offset {entries.offsets[index]} is at byte {position} of a log of {end} bytes"
+        return entries.finding(POSITION_PAST_END, index, text, f"< {end}", position)
 
     return FindingLimiter().of(POSITION_PAST_END.code, past, finding) if past else None
 
@@ -124,11 +124,11 @@ def not_a_batch_finding(batches: Batches, index: int) -> Finding:
     around = window.position[row : row + 2].tolist()
     if row == len(window) - 1 and window.end < batches.log.size:
         around.append(window.end)
-    said = (
+    text = (
         f"says offset {entries.offsets[index]} is at byte {position} of the log; batches around it start at "
         f"{' and '.join(map(str, around))}"
     )
-    return entries.finding(OFFSET_INDEX_POSITION_NOT_A_BATCH, index, said, around, position)
+    return entries.finding(OFFSET_INDEX_POSITION_NOT_A_BATCH, index, text, around, position)
 
 
 @check(Batches, OFFSET_INDEX_POSITION_NOT_A_BATCH, finding=not_a_batch_finding)
@@ -142,9 +142,9 @@ def position_not_a_batch(batches: Batches) -> list[int] | None:
 
 def _many_later_batches(findings: list[Finding]) -> Finding:
     """One finding instead of many."""
-    said = f"{len(findings):,} entries name a later batch than the one at their position: appends of several batches"
+    text = f"{len(findings):,} entries name a later batch than the one at their position: appends of several batches"
     return findings[0]._replace(
-        byte_end=findings[-1].byte_end, slot=None, expected=None, found=len(findings), message=said
+        byte_end=findings[-1].byte_end, slot=None, expected=None, found=len(findings), message=text
     )
 
 
@@ -159,12 +159,12 @@ def batch_end_finding(batches: Batches, index: int) -> Finding:
     assert met is not None
     row, offset = int(met.rows[index - met.low]), int(entries.offsets[index])
     own = int(window.last_offset[row])
-    said = f"says offset {offset} is at byte {entries.positions[index]}; the batch there ends with "
+    text = f"says offset {offset} is at byte {entries.positions[index]}; the batch there ends with "
     if offset > own and _ends_later(batches, index, row):
-        said += f"{own}, and one shortly after it with {offset}"
-        return entries.finding(LATER_BATCH, index, said, own, offset)
-    said += f"offset {own}, and none before the next entry ends with {offset}"
-    return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, said, own, offset)
+        text += f"{own}, and one shortly after it with {offset}"
+        return entries.finding(LATER_BATCH, index, text, own, offset)
+    text += f"offset {own}, and none before the next entry ends with {offset}"
+    return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, text, own, offset)
 
 
 def _ends_later(batches: Batches, index: int, row: int) -> bool:
@@ -197,15 +197,11 @@ def offset_not_a_batch_end(batches: Batches) -> list[int] | None:
 
 
 @check(CheckedLog, FIRST_OFFSETS_INDEXED, OFFSET_INDEX_OFFSET_NOT_A_BATCH_END)
-def first_offsets(log: CheckedLog) -> Iterator[Found] | None:
+def first_offsets(log: CheckedLog) -> Iterator[Found]:
     """Entries that name their batch's first offset: a note, but not after an entry that names a last one."""
-    return _first_offsets(log) if log.offsets is not None and log.result.first_named else None
-
-
-def _first_offsets(log: CheckedLog) -> Iterator[Found]:
-    entries = log.offsets
-    assert entries is not None
-    result = log.result
+    entries, result = log.offsets, log.result
+    if entries is None or not result.first_named:
+        return
     named = np.concatenate([indexes for indexes, _ in result.first_named])
     ends = np.concatenate([last for _, last in result.first_named])
     later = [f.slot for f in result.findings if f.rule == LATER_BATCH.code and f.slot is not None]
@@ -213,16 +209,16 @@ def _first_offsets(log: CheckedLog) -> Iterator[Found]:
     turns += [] if result.last_named is None else [result.last_named]
     old = int(named.searchsorted(min(turns))) if turns else len(named)
     if old:
-        said = f"{old:,} of {len(entries.slots):,} entries name their batch's first offset, as brokers up to 1.1 do"
-        yield FIRST_OFFSETS_INDEXED.finding(entries.file, said, found=old)
+        text = f"{old:,} of {len(entries.slots):,} entries name their batch's first offset, as brokers up to 1.1 do"
+        yield FIRST_OFFSETS_INDEXED.finding(entries.file, text, found=old)
 
     def finding(at: int) -> Finding:
         index = int(named[at])
         offset = int(entries.offsets[index])
-        said = (
+        text = (
             f"says offset {offset} is at byte {entries.positions[index]}: that is the first offset of the batch there, "
             "and entries before it name the last one"
         )
-        return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, said, int(ends[at]), offset)
+        return entries.finding(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END, index, text, int(ends[at]), offset)
 
     yield from FindingLimiter().of(OFFSET_INDEX_OFFSET_NOT_A_BATCH_END.code, range(old, len(named)), finding)

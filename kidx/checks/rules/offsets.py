@@ -65,8 +65,8 @@ def order_finding(batches: Batches, row: int) -> Finding:
     """The finding about one row."""
     at = int(batches.steps.rows.searchsorted(row))
     first, before = int(batches.steps.first[at]), int(batches.steps.before[at])
-    said = f"it begins with offset {first}, but offset {before} came before it"
-    return batches.finding(BATCH_ORDER, row, said, expected=before + 1, found=first)
+    text = f"it begins with offset {first}, but offset {before} came before it"
+    return batches.finding(BATCH_ORDER, row, text, expected=before + 1, found=first)
 
 
 @check(Batches, BATCH_ORDER, finding=order_finding, distrust=LOG)
@@ -86,8 +86,8 @@ def order_across(border: RangeBorder) -> Iterator[Finding] | None:
     last, first, start = border.before.previous_last, border.after.first_offset, border.after.start
     if last is None or first is None or first > last:
         return None
-    said = f"the batch at byte {start} begins with offset {first}, but offset {last} came before it"
-    return iter([BATCH_ORDER.finding(border.path, said, span=(start, start + 8), expected=last + 1, found=first)])
+    text = f"the batch at byte {start} begins with offset {first}, but offset {last} came before it"
+    return iter([BATCH_ORDER.finding(border.path, text, span=(start, start + 8), expected=last + 1, found=first)])
 
 
 def _missing(path: str, gap: Gap) -> Finding:
@@ -140,12 +140,14 @@ def first_segment_missing(start: LogStart) -> list[Finding] | None:
     A clean stop writes the checkpoint last, and only for logs that start within a segment.
     """
     first = start.living[0].segment if start.living else None
-    if start.offset is None or first is None or not start.clean_start or start.offset >= first.base_offset:
+    if start.offset is None or first is None or not start.clean_start or start.tiered:
         return None
-    said = f"the log starts at offset {start.offset} by log-start-offset-checkpoint, its first segment at "
+    if start.offset >= first.base_offset:
+        return None
+    text = f"the log starts at offset {start.offset} by log-start-offset-checkpoint, its first segment at "
     return [
         SEGMENT_GAP.finding(
-            first.files[LOG_KIND].path, f"{said}{first.base_offset}", expected=start.offset, found=first.base_offset
+            first.files[LOG_KIND].path, f"{text}{first.base_offset}", expected=start.offset, found=first.base_offset
         )
     ]
 
@@ -161,8 +163,8 @@ def _segment_gaps(segments: CheckedSegments) -> Iterator[Finding]:
     for segment in segments.living:
         log, base = segment.log, segment.segment.base_offset
         if before is not None and before < base:
-            said = f"the segment begins with offset {base}; the one before it ends with {before - 1}"
-            yield SEGMENT_GAP.finding(segment.segment.files[LOG_KIND].path, said, expected=before, found=base)
+            text = f"the segment begins with offset {base}; the one before it ends with {before - 1}"
+            yield SEGMENT_GAP.finding(segment.segment.files[LOG_KIND].path, text, expected=before, found=base)
         if log is None:
             before = None
             continue

@@ -52,7 +52,7 @@ def _broken(path: str, one: SequenceBreak) -> Finding:
     forgotten = why in (RESTART, NEW_EPOCH) or there.timestamp - before.timestamp >= _STATE_KEPT_MS
     wanted = sequence_after(before.last_sequence, 1)
     first, last = there.base_sequence, before.last_sequence
-    said = {
+    text = {
         GAP: f"goes on with sequence number {first} after {last}: {(first - wanted) % SEQUENCES:,} are missing",
         REPEAT: f"goes back to sequence number {first} after {last}",
         RESTART: f"begins with sequence number 0 again after {last}, in the same epoch",
@@ -62,7 +62,7 @@ def _broken(path: str, one: SequenceBreak) -> Finding:
     perhaps = " (its broker may have forgotten the producer)" if forgotten else ""
     return PRODUCER_SEQUENCE.finding(
         path,
-        f"the batch at byte {there.position} (base offset {there.base_offset}): producer {there.producer_id} {said}"
+        f"the batch at byte {there.position} (base offset {there.base_offset}): producer {there.producer_id} {text}"
         + perhaps,
         span=(there.position, there.position + HEADER_BYTES),
         expected=0 if why == NEW_EPOCH else wanted,

@@ -50,8 +50,8 @@ def damaged_markers(batches: Batches) -> Iterator[Finding] | None:
 def _damaged_markers(batches: Batches) -> Iterator[Finding]:
     found = batches.transactions
     for row, marker in found.unknown:
-        said = "has no type in its key" if marker is None else f"is of type {marker}, which does not exist"
-        yield batches.finding(RECORD_DAMAGE, row, f"its control record {said}", found=marker)
+        text = "has no type in its key" if marker is None else f"is of type {marker}, which does not exist"
+        yield batches.finding(RECORD_DAMAGE, row, f"its control record {text}", found=marker)
     for row, name in found.unreadable:
         yield batches.finding(
             RECORD_DAMAGE, row, f"its control record is {name}, and its value cannot be read", found=name

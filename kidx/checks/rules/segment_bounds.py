@@ -42,8 +42,8 @@ BATCH_OUTSIDE_SEGMENT = Rule(
 def overflow_finding(batches: Batches, row: int) -> Finding:
     """The finding about one row."""
     base, last = batches.facts.base_offset, int(batches.window.last_offset[row])
-    said = f"its last offset {last} is more than 2^31-1 past the segment's base {base}"
-    return batches.finding(SEGMENT_OVERFLOW, row, said, expected=base + MAX_RELATIVE_OFFSET, found=last)
+    text = f"its last offset {last} is more than 2^31-1 past the segment's base {base}"
+    return batches.finding(SEGMENT_OVERFLOW, row, text, expected=base + MAX_RELATIVE_OFFSET, found=last)
 
 
 @check(Batches, SEGMENT_OVERFLOW, finding=overflow_finding, stage=BOUNDS, distrust=LOG)
@@ -60,8 +60,8 @@ def outside_finding(batches: Batches, row: int) -> Finding:
     facts = batches.facts
     first, last = int(batches.first_offsets[row]), int(batches.window.last_offset[row])
     end = "" if facts.next_base_offset is None else f" to {facts.next_base_offset - 1}"
-    said = f"it holds offsets {first} to {last}; the segment's are {facts.base_offset}{end}"
-    return batches.finding(BATCH_OUTSIDE_SEGMENT, row, said, found=[first, last])
+    text = f"it holds offsets {first} to {last}; the segment's are {facts.base_offset}{end}"
+    return batches.finding(BATCH_OUTSIDE_SEGMENT, row, text, found=[first, last])
 
 
 @check(Batches, BATCH_OUTSIDE_SEGMENT, finding=outside_finding, stage=BOUNDS, distrust=LOG)

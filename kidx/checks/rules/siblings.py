@@ -127,34 +127,28 @@ _MAGIC_AT = 16
 
 
 @check(Listing, ORPHAN_FILE)
-def orphan_file(listing: Listing) -> Iterator[Finding] | None:
+def orphan_file(listing: Listing) -> Iterator[Finding]:
     """Indexes of living segments without a log; where no segment has a log, indexes were copied on purpose."""
-    return _orphan_files(listing) if listing.partition.segments else None
-
-
-def _orphan_files(listing: Listing) -> Iterator[Finding]:
+    if not listing.partition.segments:
+        return
     for segment in listing.partition.all_segments:
         if segment.state or LOG in segment.files:
             continue
         for kind in _INDEXES:
             orphan = segment.file(kind)
             if orphan and not (listing.live and _in_passing(orphan.path, LOG)):
-                said = "there is no .log next to this index"
-                yield ORPHAN_FILE.finding(orphan.path, said, expected=SEGMENT_SUFFIX[LOG])
+                text = "there is no .log next to this index"
+                yield ORPHAN_FILE.finding(orphan.path, text, expected=SEGMENT_SUFFIX[LOG])
 
 
 @check(Listing, MISSING_INDEX)
-def missing_index(listing: Listing) -> Iterator[Finding] | None:
+def missing_index(listing: Listing) -> Iterator[Finding]:
     """Living logs without an offset or time index.
 
     Where no segment and no other partition of the log dir has an index, logs were copied on purpose.
     """
-    return _missing_indexes(listing) if listing.partition.segments else None
-
-
-def _missing_indexes(listing: Listing) -> Iterator[Finding]:
     partition, segments = listing.partition, listing.partition.segments
-    if all(OFFSET in s.files and TIME in s.files for s in segments):
+    if not segments or all(OFFSET in s.files and TIME in s.files for s in segments):
         return
     has_some = any(kind in s.files for s in partition.all_segments if not s.state for kind in _INDEXES)
     expected = [kind for kind in (OFFSET, TIME) if has_some or _others_have(listing, kind)]
@@ -166,8 +160,8 @@ def _missing_indexes(listing: Listing) -> Iterator[Finding]:
             if kind in segment.files or _is_made_later(partition, log):
                 continue
             if not (listing.live and _in_passing(log.path, kind)):
-                said = f"there is no {SEGMENT_SUFFIX[kind]} next to this log"
-                yield MISSING_INDEX.finding(log.path, said, expected=SEGMENT_SUFFIX[kind])
+                text = f"there is no {SEGMENT_SUFFIX[kind]} next to this log"
+                yield MISSING_INDEX.finding(log.path, text, expected=SEGMENT_SUFFIX[kind])
 
 
 @check(Listing, INTERRUPTED_SWAP)
@@ -176,8 +170,8 @@ def interrupted_swap(listing: Listing) -> Iterator[Finding]:
     for segment in listing.partition.all_segments:
         if segment.state in (".cleaned", ".swap"):
             file = next(iter(segment.files.values()))
-            said = f"an unfinished compaction or split left {segment.state} files"
-            yield INTERRUPTED_SWAP.finding(file.path, said, found=segment.state)
+            text = f"an unfinished compaction or split left {segment.state} files"
+            yield INTERRUPTED_SWAP.finding(file.path, text, found=segment.state)
 
 
 def _others_have(listing: Listing, kind: str) -> bool:
@@ -211,19 +205,20 @@ def logs_missing(listing: Listing) -> list[Finding] | None:
     if listing.live and (not exists(partition.directory) or Partition(partition.directory).segments):
         return None
     rest = len(partition.files)
-    said = f"there is no .log in it, but {counted(rest, 'other file')}; other partitions of the log dir have logs"
-    return [LOGS_MISSING.finding(partition.directory, said, expected=".log", found=rest)]
+    text = f"there is no .log in it, but {counted(rest, 'other file')}; other partitions of the log dir have logs"
+    return [LOGS_MISSING.finding(partition.directory, text, expected=".log", found=rest)]
 
 
 @check(JudgedLogDir, LOGS_MISSING)
 def partition_emptied(judged: JudgedLogDir) -> Iterator[Finding]:
     """Partitions without any data file, where others have logs: nobody walks into them."""
     empty = [p for p in judged.partitions if not _files_of(p)]
+    witness = Witness(judged.log_dir)
     for partition in empty:
-        if Witness(judged.log_dir).others_have(partition, LOG) and exists(partition.directory):
-            said = "no data file is in it; other partitions of the log dir have logs"
+        if witness.others_have(partition, LOG) and exists(partition.directory):
+            text = "no data file is in it; other partitions of the log dir have logs"
             severity = NOTE if judged.live else None
-            yield LOGS_MISSING.finding(partition.directory, said, expected=".log", found=0, severity=severity)
+            yield LOGS_MISSING.finding(partition.directory, text, expected=".log", found=0, severity=severity)
 
 
 def _files_of(partition: Partition) -> Sequence[object]:
@@ -248,35 +243,31 @@ def partition_metadata_missing(listing: Listing) -> list[Finding] | None:
         return None
     ids = (partition_identity(other).topic_id for other in log_dir.same_topic(partition))
     topic_id = next(filter(None, ids), None)
-    said = "there is no partition.metadata here; other partitions of the log dir have one"
+    text = "there is no partition.metadata here; other partitions of the log dir have one"
     if topic_id is not None:
-        said += f"; the topic's id is {topic_id} in another partition of it"
+        text += f"; the topic's id is {topic_id} in another partition of it"
     severity = WARNING if log_dir.log_dir.identity.version == 0 else ERROR
     return [
         PARTITION_METADATA_MISSING.finding(
-            partition.directory, said, expected={"version": 0, "topic_id": topic_id}, severity=severity
+            partition.directory, text, expected={"version": 0, "topic_id": topic_id}, severity=severity
         )
     ]
 
 
 @check(Listing, SEGMENT_NAME)
-def segment_name(listing: Listing) -> Iterator[Finding] | None:
+def segment_name(listing: Listing) -> Iterator[Finding]:
     """Files with a segment's suffix and another name, in a living partition of a log dir."""
-    return _segment_names(listing) if _is_living(listing) else None
-
-
-def _segment_names(listing: Listing) -> Iterator[Finding]:
-    for file in listing.partition.files:
+    for file in listing.partition.files if _is_living(listing) else ():
         stem, suffix = os.path.splitext(os.path.basename(file.path))
         if file.name.base_offset is not None or file.name.state or suffix not in SEGMENT_SUFFIX.values():
             continue
         if stem.isascii() and stem.isdigit():
-            said = f"a broker takes {stem}{suffix} for a file of the segment at offset {int(stem)}"
+            text = f"a broker takes {stem}{suffix} for a file of the segment at offset {int(stem)}"
         elif suffix == SEGMENT_SUFFIX[LOG]:
-            said = f"{stem}{suffix} is named as no segment is: a broker does not start with it"
+            text = f"{stem}{suffix} is named as no segment is: a broker does not start with it"
         else:
             continue
-        yield SEGMENT_NAME.finding(file.path, f"{said}; segments' names have 20 digits", found=stem)
+        yield SEGMENT_NAME.finding(file.path, f"{text}; segments' names have 20 digits", found=stem)
 
 
 def _is_made_later(partition: Partition, log: DataFile) -> bool:

@@ -111,12 +111,12 @@ def contradicted_snapshot(claims: SnapshotClaims) -> Iterator[Finding]:
         )
         return
     for number, entry in enumerate(snapshot.producers):
-        said, expected = _contradiction(entry, claims)
-        if said:
+        contradiction, expected = _contradiction(entry, claims)
+        if contradiction:
             start = HEADER_BYTES + number * PRODUCER_ENTRY.size
             yield SNAPSHOT_CONTRADICTS_LOG.finding(
                 path,
-                f"it says that producer {entry.producer_id} {said}",
+                f"it says that producer {entry.producer_id} {contradiction}",
                 span=(start, start + PRODUCER_ENTRY.size),
                 slot=number,
                 expected=expected,
@@ -158,8 +158,8 @@ def _contradiction(entry: ProducerState, claims: SnapshotClaims) -> tuple[str, W
     if claims.open is not None:
         wrong |= _differing(entry, current_txn_first_offset=claims.open.get(entry.producer_id, _NONE))
     fields = entry._asdict()
-    said = (f"{name.replace('_', ' ')} {fields[name]} (by the log {value})" for name, value in wrong.items())
-    return ("has " + ", ".join(said) if wrong else ""), wrong or None
+    texts = (f"{name.replace('_', ' ')} {fields[name]} (by the log {value})" for name, value in wrong.items())
+    return ("has " + ", ".join(texts) if wrong else ""), wrong or None
 
 
 def _wrong_fields(entry: ProducerState, last: Producer, earlier: ProducerState | None, known: Known) -> Wrong:

@@ -71,8 +71,8 @@ def offset_not_found(log: CheckedLog) -> Iterator[Found] | None:
         return None
 
     def finding(index: int) -> Finding:
-        said = f"names offset {times.offsets[index]}, which no batch of the log has"
-        return times.finding(TIME_INDEX_OFFSET_NOT_FOUND, index, said, None)
+        text = f"names offset {times.offsets[index]}, which no batch of the log has"
+        return times.finding(TIME_INDEX_OFFSET_NOT_FOUND, index, text, None)
 
     missing = [index for index, met in enumerate(times.met) if not met]
     return FindingLimiter().of(TIME_INDEX_OFFSET_NOT_FOUND.code, missing, finding)
@@ -87,8 +87,8 @@ def _mismatch(times: TimeEntries, index: int, there: int, before: int) -> Findin
         why = "another record of that batch is the first to have it"
     else:
         why = f"the batch with that offset has {there} as its largest timestamp"
-    said = f"says offset {offset} is the first to reach timestamp {timestamp}; {why}"
-    return times.finding(TIME_INDEX_TIMESTAMP_MISMATCH, index, said, there)
+    text = f"says offset {offset} is the first to reach timestamp {timestamp}; {why}"
+    return times.finding(TIME_INDEX_TIMESTAMP_MISMATCH, index, text, there)
 
 
 def mismatch_finding(batches: Batches, at: int) -> Finding:
@@ -146,5 +146,5 @@ def max_timestamp_not_covered(log: CheckedLog) -> list[Finding] | None:
         last = int(index.fields["timestamp"][-1]) if len(index.slots) else -1
     if last >= largest:
         return None
-    said = f"its last timestamp is {last if last >= 0 else 'none'}; the log has {largest}"
-    return [MAX_TIMESTAMP_NOT_COVERED.finding(index.path, said, expected=largest, found=last)]
+    text = f"its last timestamp is {last if last >= 0 else 'none'}; the log has {largest}"
+    return [MAX_TIMESTAMP_NOT_COVERED.finding(index.path, text, expected=largest, found=last)]

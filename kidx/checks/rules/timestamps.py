@@ -38,15 +38,15 @@ def future_timestamp(segments: CheckedSegments) -> Iterator[Finding]:
         if segment.log is None or segment.log.future is None or file is None:
             continue
         position, timestamp = segment.log.future
-        said = (
+        text = (
             f"the batch at byte {position} has timestamp {timestamp}, more than a day from now ({iso_time(timestamp)})"
         )
         found = {"timestamp": timestamp}
         if segment.is_living:
             held, more = _held(segments, number, timestamp)
-            said, found = said + held, found | more
+            text, found = text + held, found | more
         span = position, position + _HEADER_UP_TO_IT
-        yield FUTURE_TIMESTAMP.finding(file.path, said, span=span, found=found)
+        yield FUTURE_TIMESTAMP.finding(file.path, text, span=span, found=found)
 
 
 def _held(segments: CheckedSegments, number: int, timestamp: int) -> tuple[str, dict[str, int]]:
@@ -56,9 +56,9 @@ def _held(segments: CheckedSegments, number: int, timestamp: int) -> tuple[str, 
     later = [s for s in segments.all[number:] if s.is_living and s.log is not None]
     held = sum(s.log.end for s in later if s.log is not None)
     what = f"this segment and the {counted(len(later) - 1, 'later one')}" if len(later) > 1 else "this segment"
-    said = f"; retention by time keeps {what}, {size_text(held)}, until then plus retention.ms"
+    text = f"; retention by time keeps {what}, {size_text(held)}, until then plus retention.ms"
     retention = segments.setting("retention.ms")
     if retention is None or not retention.isdigit():
-        return said, {"held_bytes": held}
+        return text, {"held_bytes": held}
     until = timestamp + int(retention)
-    return f"{said} ({int(retention):,} ms)", {"held_bytes": held, "until_timestamp": until}
+    return f"{text} ({int(retention):,} ms)", {"held_bytes": held, "until_timestamp": until}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kidx.checks.rule import FIELDS, ORDER, check
-from kidx.checks.subjects.indexes import Bools, Entries
+from kidx.checks.subjects.indexes import Bools, TransactionEntries
 from kidx.checks.texts import CONFIRM_BY_REBUILD, REBUILD
 from kidx.findings import ERROR, Finding, Rule
-from kidx.formats.indexes import TRANSACTION_INDEX
 
 TRANSACTION_VERSION = Rule(
     code="KX115",
@@ -47,72 +46,68 @@ TRANSACTION_OFFSETS = Rule(
 )
 
 
-def _finding_of(rule: Rule, name: str, said: str, bound: str) -> Callable[[Entries, int], Finding]:
-    """Makes findings about the field `name`; `said` and `bound` are patterns over the entry's fields."""
+def _finding_of(rule: Rule, name: str, text: str, bound: str) -> Callable[[TransactionEntries, int], Finding]:
+    """Makes findings about the field `name`; `text` and `bound` are patterns over the entry's fields."""
 
-    def made(entries: Entries, row: int) -> Finding:
+    def made(entries: TransactionEntries, row: int) -> Finding:
         fields = {key: int(values[row]) for key, values in entries.fields.items()}
-        base, before = entries.facts.base_offset, int(entries.fields[name][max(0, row - 1)])
-        expected = bound.format(base=base, before=before, **fields)
-        sentence = said.format(base=base, before=before, **fields)
-        return entries.finding(rule, row, sentence, expected=expected, found=fields[name])
+        expected = bound.format(base=entries.facts.base_offset, **fields)
+        return entries.finding(rule, row, text.format(**fields), expected=expected, found=fields[name])
 
     return made
 
 
 @check(
-    Entries,
+    TransactionEntries,
     TRANSACTION_VERSION,
     finding=_finding_of(TRANSACTION_VERSION, "version", "its version is {version}; only version 0 exists", "0"),
     stage=FIELDS,
 )
-def unknown_version(entries: Entries) -> Bools | None:
+def unknown_version(entries: TransactionEntries) -> Bools:
     """Rows of another version than 0, bool, shape (n,)."""
-    return entries.fields["version"] != 0 if entries.format is TRANSACTION_INDEX else None
+    unknown: Bools = entries.fields["version"] != 0
+    return unknown
 
 
 @check(
-    Entries,
+    TransactionEntries,
     TRANSACTION_OFFSETS,
     finding=_finding_of(TRANSACTION_OFFSETS, "producer_id", "its producer id is {producer_id}; ids start at 0", ">= 0"),
     stage=FIELDS,
 )
-def negative_producer(entries: Entries) -> Bools | None:
+def negative_producer(entries: TransactionEntries) -> Bools:
     """Rows of a negative producer id, bool, shape (n,)."""
-    return entries.fields["producer_id"] < 0 if entries.format is TRANSACTION_INDEX else None
+    return entries.fields["producer_id"] < 0
 
 
 @check(
-    Entries,
+    TransactionEntries,
     TRANSACTION_OFFSETS,
     finding=_finding_of(
         TRANSACTION_OFFSETS, "first_offset", "its first offset is {first_offset}; offsets start at 0", ">= 0"
     ),
     stage=FIELDS,
 )
-def negative_first_offset(entries: Entries) -> Bools | None:
+def negative_first_offset(entries: TransactionEntries) -> Bools:
     """Rows of a negative first offset, bool, shape (n,)."""
-    return entries.fields["first_offset"] < 0 if entries.format is TRANSACTION_INDEX else None
+    return entries.fields["first_offset"] < 0
 
 
 @check(
-    Entries,
+    TransactionEntries,
     TRANSACTION_OFFSETS,
     finding=_finding_of(
-        TRANSACTION_OFFSETS,
-        "last_offset",
-        "its last offset {last_offset} lies before the segment",
-        ">= {base}",
+        TRANSACTION_OFFSETS, "last_offset", "its last offset {last_offset} lies before the segment", ">= {base}"
     ),
     stage=FIELDS,
 )
-def ends_before_segment(entries: Entries) -> Bools | None:
+def ends_before_segment(entries: TransactionEntries) -> Bools:
     """Rows whose marker lies before the segment, bool, shape (n,)."""
-    return entries.fields["last_offset"] < entries.facts.base_offset if entries.format is TRANSACTION_INDEX else None
+    return entries.fields["last_offset"] < entries.facts.base_offset
 
 
 @check(
-    Entries,
+    TransactionEntries,
     TRANSACTION_OFFSETS,
     finding=_finding_of(
         TRANSACTION_OFFSETS,
@@ -122,15 +117,13 @@ def ends_before_segment(entries: Entries) -> Bools | None:
     ),
     stage=FIELDS,
 )
-def begins_after_its_end(entries: Entries) -> Bools | None:
+def begins_after_its_end(entries: TransactionEntries) -> Bools:
     """Rows whose first offset is after the last, bool, shape (n,): the marker comes after the records."""
-    if entries.format is not TRANSACTION_INDEX:
-        return None
     return entries.fields["first_offset"] > entries.fields["last_offset"]
 
 
 @check(
-    Entries,
+    TransactionEntries,
     TRANSACTION_OFFSETS,
     finding=_finding_of(
         TRANSACTION_OFFSETS,
@@ -140,28 +133,19 @@ def begins_after_its_end(entries: Entries) -> Bools | None:
     ),
     stage=FIELDS,
 )
-def impossible_stable_offset(entries: Entries) -> Bools | None:
+def impossible_stable_offset(entries: TransactionEntries) -> Bools:
     """Rows whose last stable offset is negative or past the marker, bool, shape (n,)."""
-    if entries.format is not TRANSACTION_INDEX:
-        return None
     stable = entries.fields["last_stable_offset"]
     return (stable < 0) | (stable > entries.fields["last_offset"] + 1)
 
 
-@check(
-    Entries,
-    TRANSACTION_OFFSETS,
-    finding=_finding_of(
-        TRANSACTION_OFFSETS,
-        "last_stable_offset",
-        "its last stable offset {last_stable_offset} breaks the order; the entry before says {before}, and it never "
-        "falls",
-        ">= {before}",
-    ),
-    stage=ORDER,
-)
-def stable_offset_falls(entries: Entries) -> Bools | None:
+def stable_offset_finding(entries: TransactionEntries, row: int) -> Finding:
+    """The finding about one row."""
+    stable = entries.fields["last_stable_offset"]
+    return entries.order_finding(TRANSACTION_OFFSETS, row, "last stable offset", stable, strict=False)
+
+
+@check(TransactionEntries, TRANSACTION_OFFSETS, finding=stable_offset_finding, stage=ORDER)
+def stable_offset_falls(entries: TransactionEntries) -> Bools | None:
     """Rows whose last stable offset is smaller than the one before, bool, shape (n,)."""
-    if entries.format is not TRANSACTION_INDEX:
-        return None
     return entries.disordered(entries.fields["last_stable_offset"], strict=False)

@@ -160,21 +160,21 @@ def _described(one: OpenTransaction, transactions: OpenTransactions) -> str:
     who = [] if one.coordinator is None else [f"transactional id {one.coordinator.transactional_id}"]
     who += [] if one.producer_epoch is None else [f"epoch {one.producer_epoch}"]
     known = f" ({', '.join(who)})" if who else ""
-    said = f"producer {one.producer_id}{known} has a transaction open since offset {one.first_offset}"
+    text = f"producer {one.producer_id}{known} has a transaction open since offset {one.first_offset}"
     if one.since_ms is not None and (since := iso_time(one.since_ms)):
-        said += f", {since}"
-    said += "; read_committed consumers wait there"
+        text += f", {since}"
+    text += "; read_committed consumers wait there"
     if one.held_records is not None and one.held_bytes is not None:
-        said += f", {counted(one.held_records, 'offset')} ({size_text(one.held_bytes)}) before the log's end"
+        text += f", {counted(one.held_records, 'offset')} ({size_text(one.held_bytes)}) before the log's end"
     name = transactions.partition
     if name is not None and not name.state:
         where = f"--topic {quote(name.topic)} --partition {name.partition} --start-offset {one.first_offset}"
-        said += f". To end it: {_ABORT} {where}"
-    return said
+        text += f". To end it: {_ABORT} {where}"
+    return text
 
 
 def _known(one: OpenTransaction) -> dict[str, int | str]:
-    said = {
+    facts = {
         "producer_id": one.producer_id,
         "first_offset": one.first_offset,
         "transactional_id": None if one.coordinator is None else one.coordinator.transactional_id,
@@ -183,7 +183,7 @@ def _known(one: OpenTransaction) -> dict[str, int | str]:
         "held_records": one.held_records,
         "held_bytes": one.held_bytes,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _outside(path: str, batch: Batch | Written, first_offset: int) -> Finding:

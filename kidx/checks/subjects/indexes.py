@@ -24,12 +24,14 @@ class IndexFacts(NamedTuple):
     """What the files around an index say about it.
 
     `next_base_offset` is the first offset that cannot be in this segment, None where it is unknown. `zero_tail` gives
-    the severity of preallocation here and the reason; it is called only where there is some.
+    the severity of preallocation here and the reason; it is called only where there is some. `copied`: it is of a
+    segment in a tier, or of the cache of such indexes.
     """
 
     base_offset: int
     next_base_offset: int | None = None
     zero_tail: Callable[[], tuple[str, str]] = lambda: (NOTE, UNKNOWN_STOP)
+    copied: bool = False
 
 
 class IndexFile:
@@ -64,7 +66,7 @@ class IndexFile:
 
 
 class Entries:
-    """A chunk of an index: neighbouring entries of one buffer, `first` is the slot of the first one.
+    """A chunk of any index: neighbouring entries of one buffer, `first` is the slot of the first one.
 
     `reported` are the rows that a check has reported already, bool, shape (n,): the engine keeps it.
     """
@@ -72,8 +74,6 @@ class Entries:
     def __init__(self, index: IndexFile, first: int, data: memoryview) -> None:
         self.index, self.format, self.facts = index, index.format, index.facts
         self.first, self.data = first, data
-        self.is_offset_index = self.format is OFFSET_INDEX
-        self.other_name = "position" if self.is_offset_index else "timestamp"
 
     def __len__(self) -> int:
         return len(self.data) // self.format.size
@@ -82,47 +82,20 @@ class Entries:
         """One entry's fields as stored, in the order of the format; row -1 is the last one."""
         return self.format.struct.unpack_from(self.data, row % len(self) * self.format.size)
 
-    def relative_offset(self, row: int) -> int:
-        """The relative offset of one entry of an offset or time index."""
-        return self.stored(row)[0 if self.is_offset_index else 1]
-
     @cached_property
     def fields(self) -> dict[str, Ints]:
         """Every field of the entries, int64, shape (n,)."""
         return decode(self.format, self.data)
 
-    @property
-    def offsets(self) -> Ints:
-        """Relative offsets of an offset or time index."""
-        return self.fields["relative_offset"]
-
-    @property
-    def other(self) -> Ints:
-        """The field next to the offset: positions or timestamps."""
-        return self.fields[self.other_name]
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the entries are known to be in order, with no field negative: see SearchedEntries."""
+        return False
 
     @cached_property
     def reported(self) -> Bools:
         """No row, at first."""
         return np.zeros(len(self), bool)
-
-    @cached_property
-    def in_order(self) -> bool:
-        """Whether no field is negative and the entries are in order: in an offset index both fields rise strictly, in
-        a time index timestamps do and offsets do not fall. False for a transaction index.
-        """
-        if self.is_offset_index:
-            return _both_halves_rise(self.data)
-        if self.format is TRANSACTION_INDEX:
-            return False
-        raw = np.frombuffer(self.data, np.dtype([("timestamp", ">i8"), ("offset", ">i4")]))
-        timestamps, offsets = raw["timestamp"].astype(np.int64), raw["offset"].astype(np.int32)
-        return bool(
-            timestamps[0] >= 0
-            and offsets[0] >= 0
-            and (timestamps[1:] > timestamps[:-1]).all()
-            and (offsets[1:] >= offsets[:-1]).all()
-        )
 
     def disordered(self, values: Ints, *, strict: bool) -> Bools | None:
         """Which rows break the order among those that are not reported yet, bool, shape (n,)."""
@@ -134,17 +107,77 @@ class Entries:
         mask[broken] = True
         return mask
 
-    def finding(self, rule: Rule, row: int, said: str, *, expected: object = None, found: object = None) -> Finding:
-        """A finding about one entry; `said` follows `entry 12` in its sentence."""
-        return entry_finding(rule, self.index.path, self.format, row + self.first, f": {said}", expected, found)
+    def finding(self, rule: Rule, row: int, text: str, *, expected: object = None, found: object = None) -> Finding:
+        """A finding about one entry; `text` follows `entry 12: ` in its sentence."""
+        return entry_finding(rule, self.index.path, self.format, row + self.first, f": {text}", expected, found)
+
+    def order_finding(self, rule: Rule, row: int, name: str, values: Ints, *, strict: bool) -> Finding:
+        """A finding about an entry whose value breaks the order; a neighbour gives the bound. `name` is the field's."""
+        or_equal = "" if strict else "="
+        where, bound = "it", None
+        if row:
+            where, bound = "after the entry before it, it", f">{or_equal} {int(values[row - 1])}"
+        elif len(values) > 1:
+            where, bound = "before the entry after it, it", f"<{or_equal} {int(values[1])}"
+        found = int(values[row])
+        text = f"its {name} {found} breaks the order; {where} has to be {bound}"
+        return self.finding(rule, row, text, expected=bound, found=found)
+
+
+class SearchedEntries(Entries):
+    """A chunk of an offset or time index."""
+
+    def __init__(self, index: IndexFile, first: int, data: memoryview) -> None:
+        super().__init__(index, first, data)
+        self.is_offset_index = self.format is OFFSET_INDEX
+        self.other_name = "position" if self.is_offset_index else "timestamp"
+
+    def relative_offset(self, row: int) -> int:
+        """The relative offset of one entry."""
+        return self.stored(row)[0 if self.is_offset_index else 1]
+
+    @property
+    def offsets(self) -> Ints:
+        """Relative offsets, int64, shape (n,)."""
+        return self.fields["relative_offset"]
+
+    @property
+    def other(self) -> Ints:
+        """The field next to the offset, int64, shape (n,): positions in bytes or timestamps in ms."""
+        return self.fields[self.other_name]
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether no field is negative and the entries are in order: in an offset index both fields rise strictly, in
+        a time index timestamps do and offsets do not fall.
+        """
+        if self.is_offset_index:
+            return _both_halves_rise(self.data)
+        raw = np.frombuffer(self.data, np.dtype([("timestamp", ">i8"), ("offset", ">i4")]))
+        timestamps, offsets = raw["timestamp"].astype(np.int64), raw["offset"].astype(np.int32)
+        return bool(
+            timestamps[0] >= 0
+            and offsets[0] >= 0
+            and (timestamps[1:] > timestamps[:-1]).all()
+            and (offsets[1:] >= offsets[:-1]).all()
+        )
+
+
+class TransactionEntries(Entries):
+    """A chunk of a transaction index."""
+
+
+def entries_class(index_format: IndexFormat) -> type[Entries]:
+    """The subject that a chunk of such an index is."""
+    return TransactionEntries if index_format is TRANSACTION_INDEX else SearchedEntries
 
 
 def entry_finding(
-    rule: Rule, path: str, format_: IndexFormat, slot: int, said: str, expected: object = None, found: object = None
+    rule: Rule, path: str, format_: IndexFormat, slot: int, text: str, expected: object = None, found: object = None
 ) -> Finding:
-    """A finding about the entry of a slot; `said` follows `entry 12` in its sentence."""
+    """A finding about the entry of a slot; `text` follows `entry 12` in its sentence."""
     span = (slot * format_.size, (slot + 1) * format_.size)
-    return rule.finding(path, f"entry {slot:,}{said}", span=span, slot=slot, expected=expected, found=found)
+    return rule.finding(path, f"entry {slot:,}{text}", span=span, slot=slot, expected=expected, found=found)
 
 
 @lru_cache(maxsize=8)
@@ -179,9 +212,9 @@ class OffsetEntries:
     def __init__(self, file: str, slots: Ints, offsets: Ints, positions: Ints) -> None:
         self.file, self.slots, self.offsets, self.positions = file, slots, offsets, positions
 
-    def finding(self, rule: Rule, index: int, said: str, expected: object, found: object) -> Finding:
+    def finding(self, rule: Rule, index: int, text: str, expected: object, found: object) -> Finding:
         """A finding about one of the entries."""
-        return entry_finding(rule, self.file, OFFSET_INDEX, int(self.slots[index]), f" {said}", expected, found)
+        return entry_finding(rule, self.file, OFFSET_INDEX, int(self.slots[index]), f" {text}", expected, found)
 
 
 class TimeEntries:
@@ -206,7 +239,7 @@ class TimeEntries:
         """Mark entries that another process met."""
         np.frombuffer(self.met, np.bool_)[:] |= np.frombuffer(met, np.bool_)
 
-    def finding(self, rule: Rule, index: int, said: str, expected: object) -> Finding:
+    def finding(self, rule: Rule, index: int, text: str, expected: object) -> Finding:
         """A finding about one of the entries."""
         found = {"timestamp": int(self.timestamps[index]), "offset": int(self.offsets[index])}
-        return entry_finding(rule, self.file, TIME_INDEX, int(self.slots[index]), f" {said}", expected, found)
+        return entry_finding(rule, self.file, TIME_INDEX, int(self.slots[index]), f" {text}", expected, found)

@@ -17,6 +17,7 @@ from kidx.evidence import absolute, exists
 from kidx.formats.schemas.topics import TRANSACTION
 from kidx.logdir.cluster import Cluster, ClusterMetadata
 from kidx.logdir.log_dir import (
+    CLEANED_TO,
     META_PROPERTIES,
     METADATA_TOPIC,
     RECOVERY_POINTS,
@@ -87,6 +88,7 @@ class LogDirs:
     """The log dirs that a run meets: each is listed once, and the metadata log of each cluster replayed once."""
 
     def __init__(self) -> None:
+        self._log_dirs: dict[str, LogDir] = {}
         self._witnesses: dict[str, Witness | None] = {}
         self._metadata: dict[str, ClusterMetadata] = {}
         self._clusters: dict[str, Cluster] = {}
@@ -98,13 +100,23 @@ class LogDirs:
             return None
         path = partition.log_dir
         if path not in self._witnesses:
-            log_dir = LogDir(path)
+            log_dir = self._above(partition)
             try:
                 known = log_dir.looks_like_one
             except KidxError:
                 known = False
             self._witnesses[path] = Witness(log_dir) if known else None
         return self._witnesses[path]
+
+    def cleaned_to(self, partition: Partition) -> Mapping[tuple[str, int], int]:
+        """The cleaner's checkpoint in the directory above a partition's; empty where there is none."""
+        try:
+            return self._above(partition).checkpoint(CLEANED_TO).offsets
+        except KidxError:
+            return {}
+
+    def _above(self, partition: Partition) -> LogDir:
+        return self._log_dirs.setdefault(partition.log_dir, LogDir(partition.log_dir))
 
     def cluster_of(self, log_dir: LogDir) -> Cluster:
         """The cluster of a log dir, which prefers its own metadata log, then that of another disk of its broker."""
@@ -231,17 +243,17 @@ class JudgedLogDir:
         found = []
         for partition in self.partitions:
             try:
-                said = partition_identity(partition)
+                identity = partition_identity(partition)
             except CannotRead:
                 continue
-            if said.topic_id is not None and not said.problems:
-                found.append((partition, said))
+            if identity.topic_id is not None and not identity.problems:
+                found.append((partition, identity))
         return found
 
     @cached_property
     def topic_ids(self) -> frozenset[str]:
         """The ids of its partitions' topics."""
-        return frozenset(said.topic_id for _, said in self.identities if said.topic_id is not None)
+        return frozenset(identity.topic_id for _, identity in self.identities if identity.topic_id is not None)
 
 
 class JudgedLogDirs(NamedTuple):

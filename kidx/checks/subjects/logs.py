@@ -516,13 +516,13 @@ class Batches:
         elif self.met_times is not None:
             self.times.meet(self.met_times.low, self.met_times.inside)
 
-    def finding(self, rule: Rule, row: int, said: str, *, expected: object = None, found: object = None) -> Finding:
+    def finding(self, rule: Rule, row: int, text: str, *, expected: object = None, found: object = None) -> Finding:
         """A finding about the batch of one row."""
         at = int(self.window.position[row])
         offset = int(self.column("base_offset")[row])
         return rule.finding(
             self.path,
-            f"the batch at byte {at} (base offset {offset}): {said}",
+            f"the batch at byte {at} (base offset {offset}): {text}",
             span=(at, at + int(self.window.size[row])),
             expected=expected,
             found=found,

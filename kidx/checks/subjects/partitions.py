@@ -81,12 +81,14 @@ class LogStart(NamedTuple):
     """Where a partition's log starts by log-start-offset-checkpoint, None where that has no line for it.
 
     `living` are its segments. `clean_start`: a broker loads it as after a clean stop; None where that is not known.
+    `tiered`: its older segments may be in a remote tier.
     """
 
     directory: str
     offset: int | None
     living: Sequence[CheckedSegment]
     clean_start: bool | None
+    tiered: bool = False
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ import click
 
 from kidx.cli.options import format_option
 from kidx.cli.rocketmq.options import broker_options, memory_options, open_asked
+from kidx.cli.values import PATH
 
 
 @click.command(
@@ -16,8 +17,8 @@ Examples:
 
 Exit status: 0 the slave's log equals its master's up to the slave's end, 1 it differs, 3 a store could not be read."""
 )
-@click.argument("master", type=click.Path(readable=False))
-@click.argument("slave", type=click.Path(readable=False))
+@click.argument("master", type=PATH)
+@click.argument("slave", type=PATH)
 @memory_options("master")
 @broker_options
 @format_option()
@@ -36,8 +37,8 @@ def command(
     With --memory also: up to which commit-log offset the master would send a consumer to the slave, and whether the
     slave has the messages that such a consumer requests.
     """
-    from kidx.cli.output import print_table
     from kidx.errors import UsageError
+    from kidx.report.printing import print_table
     from kidx.report.screens.rocketmq import show_replicas
     from kidx.tables.rocketmq.stores import difference_table
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kidx.cli.options import format_option, from_file_option, iso_option, paths_from
+from kidx.cli.options import format_option, iso_option
+from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.values import PATH
 
 _KINDS = ("queue", "batch_queue", "ext", "messages", "index", "index_header", "checkpoint", "abort")
 
@@ -18,7 +20,7 @@ Examples:
   kidx rocketmq dump --kind index_header store
   kidx rocketmq dump --config broker.conf store/index"""
 )
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @click.option(
     "--kind", type=click.Choice(_KINDS), help="The kind of a file whose place does not show it; or print only these."
@@ -26,7 +28,7 @@ Examples:
 @click.option("--body", "bodies", is_flag=True, help="Messages: print the body too, as stored.")
 @click.option(
     "--config",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="FILE",
     help="The broker's properties, for an index file's slots and entries.",
 )
@@ -46,10 +48,9 @@ def command(
     Every complete entry is shown as stored, up to a zero tail; use verify to check them.
     """
     from kidx import exit_status
-    from kidx.cli.messages import complain
-    from kidx.cli.output import show_table
     from kidx.errors import CannotRead, KidxError
     from kidx.report.formats.printer import Printer
+    from kidx.report.printing import complain, show_table
     from kidx.rocketmq.config import read_config
     from kidx.rocketmq.file_kinds import MESSAGES, files_of
     from kidx.tables.rocketmq.files import table_of

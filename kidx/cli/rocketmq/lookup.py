@@ -10,8 +10,9 @@ import click
 
 from kidx.cli.options import format_option, iso_option
 from kidx.cli.rocketmq.options import broker_options, open_asked
-from kidx.cli.values import ANY_MS, OFFSET, Number
+from kidx.cli.values import ANY_MS, OFFSET, PATH, Number
 from kidx.errors import UsageError
+from kidx.report.printing import print_table
 from kidx.text.quantities import whole_number
 
 
@@ -25,14 +26,12 @@ Examples:
 
 Exit status: 0 answered, 3 the real store would throw or not load: the answer is null and the reason is printed."""
 )
-@click.argument("root", metavar="STORE", type=click.Path(readable=False))
+@click.argument("root", metavar="STORE", type=PATH)
 @click.argument("topic")
 @click.argument("queue", type=Number("QUEUE", most=2**31 - 1), required=False)
 @click.option("--time", "times", multiple=True, metavar="MS", help="Epoch milliseconds; `-`: a line each on stdin.")
 @click.option("--offset", "offsets", multiple=True, type=OFFSET, help="A queue offset.")
-@click.option(
-    "--key", "keys", multiple=True, metavar="TEXT", help="A message key (KEYS or UNIQ_KEY; T#TAG for tags, 5.4.0 on)."
-)
+@click.option("--key", "keys", multiple=True, metavar="TEXT", help="A key (KEYS, UNIQ_KEY; from 5.4.0 T#TAG).")
 @click.option(
     "--algorithm",
     type=click.Choice(["classic", "current"]),
@@ -47,7 +46,7 @@ Exit status: 0 answered, 3 the real store would throw or not load: the answer is
 )
 @click.option(
     "--mtimes",
-    type=click.Path(readable=False),
+    type=PATH,
     metavar="FILE",
     help="File times for the classic search: path TAB nanoseconds, a line each.",
 )
@@ -75,7 +74,6 @@ def command(
     **asked: Any,
 ) -> int:
     """Search STORE: QUEUE of TOPIC by --time or --offset, or TOPIC without a queue by --key."""
-    from kidx.cli.output import print_table
     from kidx.report.screens.rocketmq import show_search
     from kidx.tables.rocketmq.lookups import key_table, offset_table, time_table
 
@@ -88,9 +86,8 @@ def command(
     elif offsets:
         table = offset_table(store, topic, queue or 0, offsets)
     else:
-        trace = asked["trace_pages"]
-        table = time_table(store, topic, queue or 0, _times(times), asked["boundary"], trace=trace)
-        screen = show_search if trace and not store.layout.rocksdb else None
+        table = time_table(store, topic, queue or 0, _times(times), asked["boundary"], trace=asked["trace_pages"])
+        screen = show_search if asked["trace_pages"] and not store.layout.rocksdb else None
     return print_table(table, form, screen, iso=iso)
 
 

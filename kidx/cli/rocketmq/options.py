@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kidx.cli.values import Bytes
+from kidx.cli.values import PATH, Bytes
 
 if TYPE_CHECKING:
     from kidx.rocketmq.store import Store
@@ -19,7 +19,7 @@ def config_options(f: F) -> F:
     """--config and --commit-log: what no file of the store records."""
     f = click.option(
         "--config",
-        type=click.Path(readable=False),
+        type=PATH,
         metavar="FILE",
         help="The broker's properties: file sizes, index slots and entries, delay levels, commit-log directories.  "
         "[default: inferred from the files]",
@@ -27,7 +27,7 @@ def config_options(f: F) -> F:
     return click.option(
         "--commit-log",
         "commit_log",
-        type=click.Path(readable=False),
+        type=PATH,
         metavar="DIR",
         multiple=True,
         help="A directory of the commit log, where it is split over several disks; repeatable.",

@@ -6,7 +6,7 @@ import click
 
 from kidx.cli.options import format_option
 from kidx.cli.rocketmq.options import broker_options, memory_options, open_asked
-from kidx.cli.values import OFFSET, Number
+from kidx.cli.values import OFFSET, PATH, Number
 
 
 @click.command(
@@ -19,7 +19,7 @@ The broker suggests the slave when more of the commit log lies behind the last m
 in memory: accessMessageInMemoryMaxRatio (40) percent of the machine's. It then answers with the slave's address only
 if slaveReadEnable is set."""
 )
-@click.argument("root", metavar="STORE", type=click.Path(readable=False))
+@click.argument("root", metavar="STORE", type=PATH)
 @click.argument("topic")
 @click.argument("queue", type=Number("QUEUE", most=2**31 - 1))
 @click.option("--offset", type=OFFSET, required=True, help="The queue offset to pull from.")
@@ -48,8 +48,8 @@ def command(
     form: str,
 ) -> int:
     """Pull from TOPIC's queue QUEUE of STORE, and say whether the broker would send the next pull to a slave."""
-    from kidx.cli.output import print_table
     from kidx.errors import UsageError
+    from kidx.report.printing import print_table
     from kidx.report.screens.rocketmq import show_pull
     from kidx.tables.rocketmq.pulls import pull_table
 

@@ -47,10 +47,10 @@ def _coordinator(decoded: DecodedRecord, record: Record) -> tuple[str | None, st
     for part in (key, value):
         if part is not None and part.data is not None:
             part.data.pop(TRAILING_BYTES, None)  # for which the tool does not look
-    said = compact_json({"type": str(key.type), "data": key.data})
+    key_text = compact_json({"type": str(key.type), "data": key.data})
     if value is None:
-        return said, _TOMBSTONE
-    return said, compact_json({"version": str(value.version), "data": value.data})
+        return key_text, _TOMBSTONE
+    return key_text, compact_json({"version": str(value.version), "data": value.data})
 
 
 def _metadata(decoded: DecodedRecord, record: Record) -> str:

@@ -15,7 +15,7 @@ from kidx.compat.dump_log_segments import comparisons, java
 from kidx.compat.dump_log_segments.complaints import Complaints
 from kidx.compat.dump_log_segments.indexes import index_lines, shown_slots
 from kidx.errors import KidxError
-from kidx.evidence import STREAM_LIMIT_BYTES, must_exist, open_evidence, read_file
+from kidx.evidence import STREAM_LIMIT_BYTES, exists, must_exist, open_evidence, read_file
 from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.tables.index_entries import IndexEntries
@@ -113,7 +113,7 @@ class DumpLogSegments:
     def _compare(self, path: str, entries: IndexEntries, slots: range) -> None:
         """Collect what the index and the log next to it disagree on."""
         stem = os.path.join(os.path.dirname(path), os.path.basename(path).partition(".")[0])
-        if not os.path.lexists(stem + ".log"):
+        if not exists(stem + ".log"):
             if self._options.verify_index_only:
                 self._note(f"{path}: there is no {os.path.basename(stem)}.log next to it to compare it with")
             return
@@ -125,7 +125,7 @@ class DumpLogSegments:
                     pairs = entries.rows(slots, ("offset", "position"))
                     self._complaints.mismatches(whole, comparisons.offset_mismatches(log, pairs))
                     return
-                data = read_file(stem + ".index", STREAM_LIMIT_BYTES) if os.path.lexists(stem + ".index") else b""
+                data = read_file(stem + ".index", STREAM_LIMIT_BYTES) if exists(stem + ".index") else b""
                 offset_slots = comparisons.OffsetSlots(data, entries.base_offset)
                 pairs = entries.rows(slots, ("timestamp", "offset"))
                 self._complaints.times(whole, comparisons.time_complaints(log, offset_slots, pairs))

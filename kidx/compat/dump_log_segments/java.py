@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from kidx.formats.text import JAVA
+from kidx.text.java import string_hash
 
 MAX_INT = 2**31 - 1
 
@@ -48,14 +49,6 @@ def absolute(path: str) -> str:
     return path if path.startswith("/") else path_text(f"{os.getcwd()}/{path}")
 
 
-def string_hash(text: str) -> int:
-    """String.hashCode, as an unsigned number."""
-    value = 0
-    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return value
-
-
 def hash_map_order(keys: Iterable[str]) -> list[str]:
     """The order in which a java.util.HashMap gives the keys that computeIfAbsent put into it one after another.
 
@@ -82,5 +75,5 @@ def _twice_as_large(table: list[list[str]]) -> list[list[str]]:
 
 
 def _bucket(key: str, table: list[list[str]]) -> list[str]:
-    value = string_hash(key)
+    value = string_hash(key) & 0xFFFFFFFF
     return table[(value ^ value >> 16) % len(table)]

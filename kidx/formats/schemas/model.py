@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,6 +71,8 @@ class Message(NamedTuple):
 @cache
 def messages() -> dict[str, Message]:
     """Every message of the table by name."""
+    from importlib.resources import files  # it imports zipfile, tempfile and random: a look at an index needs none
+
     text = files(__package__).joinpath("messages.txt").read_text(encoding="utf-8")
     found = {}
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
@@ -111,18 +112,18 @@ def _fields(lines: list[str], indent: int) -> Iterator[Field]:
 
 def _field(words: list[str], children: tuple[Field, ...]) -> Field:
     name, kind, versions, *options = words
-    said = dict(option.split("=", 1) for option in options)
-    tag, _, tagged = said.get("tag", "-1:none").partition(":")
+    given = dict(option.split("=", 1) for option in options)
+    tag, _, tagged = given.get("tag", "-1:none").partition(":")
     array, kind = kind.startswith("[]"), kind.removeprefix("[]")
     return Field(
         name,
         kind,
         array,
         parse_versions(versions),
-        parse_versions(said.get("nullable", "none")),
+        parse_versions(given.get("nullable", "none")),
         int(tag),
         parse_versions(tagged),
-        _default(kind, array, said.get("default")),
+        _default(kind, array, given.get("default")),
         children,
     )
 

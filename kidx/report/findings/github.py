@@ -30,8 +30,8 @@ def render_github(
         )
     for sentence in unread:
         out.write(f"::error title=kidx could not read it::{_data(sentence)}\n")
-    said = verdict(Counter(f.severity for f in findings), coverage)
-    out.write(f"::notice title=kidx verify::{_data(f'{said}. {covered(coverage)}')}\n")
+    summary = verdict(Counter(f.severity for f in findings), coverage)
+    out.write(f"::notice title=kidx verify::{_data(f'{summary}. {covered(coverage)}')}\n")
 
 
 def _data(text: str) -> str:

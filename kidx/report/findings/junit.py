@@ -24,13 +24,13 @@ def render_junit(
     """
     files = [(file, list(group)) for file, group in groupby(findings, lambda f: f.file)]
     failures = sum(any(f.severity in failing for f in group) for _, group in files)
-    said = verdict(Counter(f.severity for f in findings), coverage)
+    verdict_text = verdict(Counter(f.severity for f in findings), coverage)
     out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
     out.write(
         f'<testsuites><testsuite name="kidx verify" tests="{len(files) + len(unread) + 1}" failures="{failures}" '
         f'errors="{len(unread)}" skipped="0">\n'
     )
-    covering = _text(f"{said}. {covered(coverage)}")
+    covering = _text(f"{verdict_text}. {covered(coverage)}")
     out.write(f'  <testcase classname="kidx" name="coverage"><system-out>{covering}</system-out></testcase>\n')
     for file, group in files:
         out.write(f'  <testcase classname="kidx" name={_attribute(file)}>\n')

@@ -14,9 +14,14 @@ FORMATS = ("junit", "sarif", "github")  # those that only findings have
 class Checked(Protocol):
     """The result of a run of checks on Kafka's or RocketMQ's files. `unread` has a sentence for each unread file."""
 
-    findings: list[Finding]
-    coverage: Coverage
-    unread: list[str]
+    @property
+    def findings(self) -> list[Finding]: ...
+
+    @property
+    def coverage(self) -> Coverage: ...
+
+    @property
+    def unread(self) -> list[str]: ...
 
 
 def render_checked(

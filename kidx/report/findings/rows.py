@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kidx.findings import SEVERITIES, Coverage, Finding, Skipped
+from kidx.findings import SEVERITIES, Coverage, Finding, Rule, Skipped
 from kidx.tables.table import INT, TEXT, TREE, Column, Table
 
 _MOST_SKIPPED = 20  # items of one reason that are listed: a fleet of indexes without logs would list thousands
@@ -59,3 +59,22 @@ def skipped_by_reason(skipped: Sequence[Skipped]) -> list[Skipped]:
         else:
             grouped.append(Skipped(f"{items[0]} and {len(items) - 1:,} more", why))
     return grouped
+
+
+def statistics_table(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> Table:
+    """kidx.rule_count.v1: a row a rule with findings, the worst first: how many there are, in how many files."""
+    counts: dict[tuple[int, str], Counter[str]] = {}
+    for finding in findings:
+        counts.setdefault((SEVERITIES.index(finding.severity), finding.rule), Counter())[finding.file] += 1
+    rows = [
+        (code, rules[code].name, SEVERITIES[severity], sum(files.values()), len(files))
+        for (severity, code), files in sorted(counts.items(), key=lambda x: (x[0][0], -sum(x[1].values()), x[0][1]))
+    ]
+    columns = (
+        Column("rule", TEXT),
+        Column("name", TEXT),
+        Column("severity", TEXT),
+        Column("findings"),
+        Column("files"),
+    )
+    return Table("kidx.rule_count.v1", columns, rows)

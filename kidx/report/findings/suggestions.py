@@ -16,7 +16,6 @@ from kidx.tables.table import INT, TEXT, Column, Table
 from kidx.text.escaping import plain
 from kidx.text.quantities import counted, size_text
 
-FORMATS = ("text", "jsonl")
 _SCHEMA = "kidx.suggestion.v1"
 _COLUMNS = (
     Column("rule", TEXT),
@@ -35,7 +34,7 @@ Row = Mapping[str, Any]  # the names of _COLUMNS
 def render_suggestions(
     suggestions: Sequence[Sequence[Any]], rules: Mapping[str, Rule], form: str, out: IO[str] | None = None
 ) -> None:
-    """Write suggestions (rows with the columns of kidx.suggestion.v1) to `out` (standard output), in one of FORMATS."""
+    """Write suggestions (rows with the columns of kidx.suggestion.v1) to `out` (standard output) as text or jsonl."""
     if form == "text":
         names = [column.name for column in _COLUMNS]
         _screen([dict(zip(names, row, strict=True)) for row in suggestions], rules, out or sys.stdout)

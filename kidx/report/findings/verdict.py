@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from kidx.findings import ERROR, NOT_HELD, NOTE, SEVERITIES, WARNING, Coverage, Finding, Rule
+from kidx.logdir.names import parse_partition_name
 from kidx.report.findings.rows import skipped_by_reason
+from kidx.report.screens.lines import aligned
 from kidx.text.escaping import plain
 from kidx.text.quantities import counted, size_text
 
@@ -17,6 +19,9 @@ _PLAIN = "\x1b[0m"
 _INDENT = " " * 8
 _WIDTH = 80
 _SHOWN_OF_A_RULE = 20  # in one file
+_SHOWN = 200  # on one screen
+_FEW = 10  # so many findings need no summary
+_TOPICS_SHOWN = 20
 _NOTES_SHOWN = 3  # of one rule; more of them are one line
 _CHOSEN = ("--quick", "not in the sample", "left out by")  # reasons that are the user's own options
 
@@ -34,20 +39,23 @@ def render_verdict(
 ) -> None:
     """Write the screen. `what` is the verdict's subject. `every` also shows findings beyond _SHOWN_OF_A_RULE."""
     counts = Counter(f.severity for f in findings)
-    out.write(f"{plain(what)}: {verdict(counts, coverage)}\n")
+    total = verdict(counts, coverage)
+    out.write(f"{plain(what)}: {total}\n")
     explained: set[str] = set()
     seen: Counter[tuple[str, str]] = Counter()
     folded: dict[str, list[Finding]] = {}
     notes = Counter(f.rule for f in findings if f.severity == NOTE)
+    shown = 0
     for finding in sorted(findings, key=_on_screen):
         if finding.severity == NOTE and notes[finding.rule] > _NOTES_SHOWN and not every:
             folded.setdefault(finding.rule, []).append(finding)
             continue
         key = finding.rule, finding.file
         seen[key] += 1
-        if every or seen[key] <= _SHOWN_OF_A_RULE:
+        if every or (seen[key] <= _SHOWN_OF_A_RULE and shown < _SHOWN):
             out.write("\n" + _block(finding, rules[finding.rule], color, verbose or finding.rule not in explained))
             explained.add(finding.rule)
+            shown += 1
     if folded:
         out.write("\n")
     for code, found in folded.items():
@@ -56,12 +64,57 @@ def render_verdict(
             f"{_severity(NOTE, color)}{code} {rules[code].name}: {counted(len(found), 'time')} in "
             f"{counted(directories, 'directory', 'directories')}, first {plain(found[0].file)}; --all lists them\n"
         )
-    hidden = {key: count - _SHOWN_OF_A_RULE for key, count in seen.items() if count > _SHOWN_OF_A_RULE}
-    if hidden and not every:
-        out.write("\n")
-        for (code, file), count in hidden.items():
-            out.write(f"{count:,} more {code} {rules[code].name} in {plain(file)}: --all shows them\n")
+    _write_hidden(seen, shown, rules, out)
+    if shown > _FEW:
+        out.write("\n" + "\n".join(map(str.rstrip, _summary(findings, rules))) + "\n")
     out.write(("\n" if findings else "") + covered(coverage) + "\n")
+    if shown > _FEW:
+        out.write(total + "\n")
+
+
+def _write_hidden(seen: Counter[tuple[str, str]], shown: int, rules: Mapping[str, Rule], out: IO[str]) -> None:
+    """Say how many findings have no block: by rule and file, or in one line where the whole screen was full."""
+    more = sum(seen.values()) - shown
+    if not more:
+        return
+    out.write("\n")
+    if shown >= _SHOWN:
+        out.write(f"{more:,} more: --all shows them\n")
+        return
+    for (code, file), count in seen.items():
+        if count > _SHOWN_OF_A_RULE:
+            hidden = count - _SHOWN_OF_A_RULE
+            out.write(f"{hidden:,} more {code} {rules[code].name} in {plain(file)}: --all shows them\n")
+
+
+def _summary(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> Iterator[str]:
+    """The findings counted by rule, then by topic, the worst first."""
+    by_rule = Counter((SEVERITIES.index(f.severity), f.rule) for f in findings)
+    yield from aligned(
+        [
+            (f"{count:,}", SEVERITIES[severity], f"{code} {rules[code].name}")
+            for (severity, code), count in sorted(by_rule.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
+        ],
+        [True, False, False],
+    )
+    topics: dict[str, Counter[str]] = {}
+    for finding in findings:
+        topics.setdefault(_topic_of(finding.file), Counter())[finding.severity] += 1
+    worst = sorted(topics, key=lambda topic: ([-topics[topic][severity] for severity in SEVERITIES], topic))
+    cells = [(*(f"{topics[t][s]:,}" for s in SEVERITIES), plain(t)) for t in worst[:_TOPICS_SHOWN]]
+    yield ""
+    yield from aligned([(*(f"{s}s" for s in SEVERITIES), "topic"), *cells], [True] * len(SEVERITIES) + [False])
+    if len(worst) > _TOPICS_SHOWN:
+        yield f"and {counted(len(worst) - _TOPICS_SHOWN, 'topic')} more"
+
+
+def _topic_of(file: str) -> str:
+    """The topic that a file belongs to, else the directory that it is in."""
+    for path in (os.path.dirname(file), file):  # a file in a partition, or the partition's directory itself
+        name = parse_partition_name(path) if path else None
+        if name is not None:
+            return name.topic
+    return os.path.dirname(file) or "."
 
 
 def _on_screen(finding: Finding) -> tuple[int, str, int, int, str]:

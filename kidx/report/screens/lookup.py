@@ -142,14 +142,24 @@ def _read_lines(row: Row, iso: bool) -> Iterator[str]:
 def _find_lines(row: Row, iso: bool) -> Iterator[str]:
     found = row["found"]
     if found is None:
-        yield f"time {_moment(row['target'], iso)} -> none   ({row['why']})"
+        yield f"{_wanted(row['target'], iso)} -> none   ({row['why']})"
     else:
         epoch = "" if found["leader_epoch"] is None else f", leader epoch {found['leader_epoch']}"
         when = "" if found["timestamp"] == -1 else f", timestamp {_moment(found['timestamp'], iso)}"
-        yield f"time {_moment(row['target'], iso)} -> offset {found['offset']}{when}{epoch}"
+        yield f"{_wanted(row['target'], iso)} -> offset {found['offset']}{when}{epoch}"
     if row["segment"] is not None:
         yield f"  segment {row['segment']}: {row['bytes_walked']} bytes walked"
     yield from _pages_lines(row)
+
+
+def _wanted(timestamp: int, iso: bool) -> str:
+    """What was looked for: a time, or what one of a broker's special timestamps asks for."""
+    if timestamp < 0:
+        from kidx.lookup.partition import SPECIAL, word_of
+
+        if timestamp in SPECIAL.values():
+            return word_of(timestamp)
+    return f"time {_moment(timestamp, iso)}"
 
 
 def _moment(timestamp: int, iso: bool) -> str:

@@ -14,6 +14,7 @@ from kidx.text.quantities import iso_time
 
 _WIDEST = 48  # characters of one cell
 _NUMBERS = (int, float)
+_LAG = {"log_start_offset": "log start", "log_end_offset": "log end", "lag": "lag", "out_of_range": "out of range"}
 _EMPTY: tuple[Any, ...] = (None, "", [])  # a column that holds nothing else is left out
 
 
@@ -24,12 +25,16 @@ def show(table: Table, out: IO[str] | None = None, *, iso: bool = False) -> None
 
 def _lines(rows: list[dict[str, Any]], summary: Mapping[str, Any], iso: bool) -> Iterator[str]:
     counted = [_count(summary[what], what) for what in ("facts", "differences") if what in summary]
-    yield f"{plain(summary['partition'])}: {counted[0]} from {_count(summary['records'], 'records')}"
+    where = summary["partition"] or f"{len(summary['partitions'])} partitions"
+    yield f"{plain(where)}: {counted[0]} from {_count(summary['records'], 'records')}"
     for kind, group in groupby(rows, key=lambda row: row["kind"]):
         facts = list(group)
         yield ""
         yield f"{kind}: {len(facts):,}"
-        yield from _table([_flat(row, iso) for row in facts])
+        if "differences" in summary:
+            yield from (f"  {_in_words(row, iso)}" for row in facts)
+        else:
+            yield from _table([_flat(row, iso) for row in facts])
 
 
 def _count(number: int, what: str) -> str:
@@ -37,19 +42,41 @@ def _count(number: int, what: str) -> str:
 
 
 def _flat(row: Mapping[str, Any], iso: bool) -> dict[str, Any]:
-    """A fact as one level of columns: the fields of its key, then those of its value or of its change."""
+    """A fact as one level of columns: the fields of its key, then those of its value."""
     flat = dict(row["key"])
-    if "change" in row:
-        flat["change"] = row["change"]
-        before, after = row["before"] or {}, row["after"] or {}
-        changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        flat["before"] = {name: before[name] for name in changed if name in before} or None
-        flat["after"] = {name: after[name] for name in changed if name in after} or None
-    else:
-        flat |= {name: value for name, value in row["value"].items() if name not in flat}
+    flat |= {name: value for name, value in row["value"].items() if name not in flat}
+    flat |= {title: row[name] for name, title in _LAG.items()}
     flat["at offset"] = row["offset"]
     flat["at time"] = iso_time(row["timestamp"]) if iso else row["timestamp"]
     return flat
+
+
+def _in_words(row: Mapping[str, Any], iso: bool) -> str:
+    """A difference as one line: `orders-3 changed at offset 129: leader 1 → none`."""
+    before, after = row["before"] or {}, row["after"] or {}
+    changes = []
+    for name in dict.fromkeys((*before, *after)):
+        was, now = before.get(name), after.get(name)
+        if row["change"] == "changed" and was != now:
+            changes.append(f"{name} {_word(name, was)} → {_word(name, now)}")
+        elif row["change"] == "added" and now not in _EMPTY:
+            changes.append(f"{name} {_word(name, now)}")
+    when = "" if row["offset"] is None else f" at offset {row['offset']}"
+    if iso and (moment := iso_time(row["timestamp"])):
+        when += f" ({moment})"
+    return f"{_name(row['key'])} {row['change']}{when}" + (f": {', '.join(changes)}" if changes else "")
+
+
+def _name(key: Mapping[str, Any]) -> str:
+    """What a fact is about, in short: its key's values, a topic and a partition as `orders-3`."""
+    parts = [_cell(value) for name, value in key.items() if name not in ("topic", "partition")]
+    if "topic" in key:
+        parts.append(_cell(key["topic"]) + (f"-{key['partition']}" if "partition" in key else ""))
+    return " ".join(parts)
+
+
+def _word(name: str, value: Any) -> str:
+    return "none" if value is None or (name == "leader" and value == -1) else _cell(value)
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from kidx.evidence import Evidence
 from kidx.findings import Finding
 from kidx.rocketmq.formats import MAGIC_V1, MAGIC_V2, MESSAGE_HEAD
 from kidx.rocketmq.layout import StoreFile
+from kidx.rocketmq.messages import MAX_MESSAGE_BYTES
 from kidx.rocketmq.registry import findings_of
 from kidx.rocketmq.subjects.byte_rows import SPARE_BYTES
 from kidx.rocketmq.subjects.log_units import MESSAGE, NO_MESSAGE, OTHER_SIZE, SIZES_DISAGREE, LogUnits
@@ -115,7 +116,8 @@ class LogWindows:
 
         A size above WINDOW_BYTES counts only if the message states it, too, so a damaged unit causes no large read.
         """
-        fits: Mask = (size >= MESSAGE_HEAD.size) & (position + size <= self._evidence.size)
+        fits: Mask = (size >= MESSAGE_HEAD.size) & (size <= MAX_MESSAGE_BYTES)
+        fits &= position + size <= self._evidence.size
         for i in (fits & (size > WINDOW_BYTES)).nonzero()[0].tolist():
             head = self._evidence.read(int(position[i]), 8)
             magic = int.from_bytes(head[4:]) in (MAGIC_V1, MAGIC_V2)

@@ -59,8 +59,9 @@ def check_store(
     checked = Checked()
     opened = OpenFiles()
     try:
-        findings = limited(_StoreCheck(layout, config, opened, checked, crcs=crcs, jobs=jobs).run())
-        checked.findings = [one for one in findings if rules is None or one.rule in rules]
+        for one in limited(_StoreCheck(layout, config, opened, checked, crcs=crcs, jobs=jobs).run()):
+            if rules is None or one.rule in rules:
+                checked.findings.append(one)
     except CannotRead as e:
         checked.cannot_read(e)
     finally:
@@ -76,11 +77,13 @@ class _StoreCheck:
         self._layout, self._config, self._opened, self._crcs, self._jobs = layout, config, opened, crcs, jobs
         self._checked, self._coverage = checked, checked.coverage
         self._unclean = layout.abort is not None
+        self._unread = False  # whether a file is missing from what others are compared with
         self._log_files = self._readable(layout.commit_log)
+        self._log_complete = not self._unread
         self._log_bytes = config.commit_log_bytes or common_size(f.size for f in layout.commit_log) or 0
         of_that_size = [f for f in self._log_files if f.size == self._log_bytes]
         self._log = CommitLog(opened, of_that_size, self._log_bytes or 1)
-        self._start = self._log_files[0].base or 0 if self._log_files else 0
+        self._start = next((file.base or 0 for file in _usable(layout.commit_log)), 0)
 
     def run(self) -> Iterator[Finding]:
         layout, scan = self._layout, LogScan(self._config.delay_levels_ms)
@@ -89,6 +92,9 @@ class _StoreCheck:
         yield from findings_of(Series(layout.commit_log, self._log_bytes or None))
         queues: list[QueueUnits] = []
         yield from self._queues(queues)
+        if not self._log_complete:
+            self._skip("queues, index and checkpoint", "not compared with the commit log, which could not be read")
+            return
         units = LogUnits(queues)
         yield from scan_log(self._opened, self._log_files, units, scan, check_crcs=self._crcs, jobs=self._jobs)
         ext = ExtFiles(self._opened, {name: _usable(files) for name, files in layout.ext.items()})
@@ -107,7 +113,7 @@ class _StoreCheck:
             yield from findings_of(scanned)
         known: set[int] = set(units.at.tolist()) if scan.strays else set()
         yield from self._batches(scan, known)
-        if not layout.rocksdb:
+        if not layout.rocksdb and not self._unread:
             without = [stray for stray in scan.strays if stray.at < scan.end and stray.at not in known]
             yield from findings_of(Undispatched(without, self._unclean))
         yield from self._index(scan)
@@ -196,6 +202,7 @@ class _StoreCheck:
             except CannotRead as e:
                 self._checked.cannot_read(e)
                 self._skip(file.path, "it could not be read", file.size)
+                self._unread = True
                 continue
             good.append(file)
             self._coverage.files += 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from kidx.evidence import Evidence
 from kidx.rocketmq.layout import StoreFile
-from kidx.rocketmq.messages import Blank, Broken, Message, decode
+from kidx.rocketmq.messages import MAX_MESSAGE_BYTES, Blank, Broken, Message, decode
 from kidx.rocketmq.subjects.log_file import Gap, LogFile, Stray
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Walk:
             head = self._evidence.read(position, 8)
             size = int.from_bytes(head[:4], signed=True)
             fits = 8 <= size <= stop - position
-            found = decode(self._evidence.read(position, size) if fits else head, total - position)
+            found = decode(
+                self._evidence.read(position, min(size, MAX_MESSAGE_BYTES)) if fits else head, total - position
+            )
             if isinstance(found, Message) and found.size != found.parts_size:
                 found = Broken(found.size, f"its parts need {found.parts_size} bytes and its size says {found.size}")
             if isinstance(found, Message) and found.size <= stop - position:

@@ -57,8 +57,8 @@ def batch_order(file: BatchFile) -> Iterator[Finding]:
     """Units that do not point further than the one before them."""
     at = file.chain["commit_log_offset"]
     for i in (at[1:] <= at[:-1]).nonzero()[0].tolist():
-        said = f"it points to {int(at[i + 1])}, the unit before it to {int(at[i])}"
-        yield _finding(UNIT_ORDER, file, int(file.chain_slots[i]), said)
+        text = f"it points to {int(at[i + 1])}, the unit before it to {int(at[i])}"
+        yield _finding(UNIT_ORDER, file, int(file.chain_slots[i]), text)
 
 
 @asked_of(BatchFile)
@@ -68,8 +68,8 @@ def batches_adjoin(file: BatchFile) -> Iterator[Finding]:
     end = base + file.chain["batch_size"]
     for i in (base[1:] != end[:-1]).nonzero()[0].tolist():
         expected, found = int(end[i]), int(base[i + 1])
-        said = f"its batch begins at {found}, the one before it ended at {expected}"
-        yield _finding(BATCH_UNIT, file, int(file.chain_slots[i]), said, expected, found)
+        text = f"its batch begins at {found}, the one before it ended at {expected}"
+        yield _finding(BATCH_UNIT, file, int(file.chain_slots[i]), text, expected, found)
 
 
 @asked_of(BatchFile)
@@ -77,8 +77,8 @@ def past_log_end(file: BatchFile) -> Iterator[Finding]:
     """Units of messages that would end past the commit log's end."""
     for slot in file.into_log[file.past].tolist():
         end = int(file.fields["commit_log_offset"][slot]) + int(file.fields["size"][slot])
-        said = f"its message would end at {end}, and the commit log ends at {file.log_end}"
-        yield _finding(PAST_LOG_END, file, slot, said, file.log_end, end, WARNING if file.unclean else None)
+        text = f"its message would end at {end}, and the commit log ends at {file.log_end}"
+        yield _finding(PAST_LOG_END, file, slot, text, file.log_end, end, WARNING if file.unclean else None)
 
 
 @asked_of(BatchFile)
@@ -103,10 +103,10 @@ def other_message(file: BatchFile) -> Iterator[Finding]:
             (TAG_MISMATCH, "tag code", message.tag_code, int(unit["tag_code"])),
         ):
             if expected != found:
-                said = f"its message's {what} is {expected}, the unit's {found}"
-                yield _finding(rule, file, slot, said, expected, found)
+                text = f"its message's {what} is {expected}, the unit's {found}"
+                yield _finding(rule, file, slot, text, expected, found)
         stated = [*message.batch, message.store_timestamp]
         repeated = [int(unit[name]) for name in ("base_offset", "batch_size", "store_timestamp")]
         if stated != repeated:
-            said = f"base offset, count and store time are {repeated}, its message's {stated}"
-            yield _finding(BATCH_UNIT, file, slot, said, stated, repeated)
+            text = f"base offset, count and store time are {repeated}, its message's {stated}"
+            yield _finding(BATCH_UNIT, file, slot, text, stated, repeated)

@@ -92,8 +92,8 @@ def missing_log(store: WholeStore) -> Iterator[Finding]:
     """Units or index entries, and no commit log that they lead into."""
     if store.log_empty and store.point_into_log:
         what = "its files hold nothing but zeros" if store.layout.commit_log else "it has no files"
-        said = f"the commit log: {what}, and {store.point_into_log:,} units and index entries lead into it"
-        yield MISSING_LOG.finding(f"{store.layout.root}/commitlog", said, found=store.point_into_log)
+        text = f"the commit log: {what}, and {store.point_into_log:,} units and index entries lead into it"
+        yield MISSING_LOG.finding(f"{store.layout.root}/commitlog", text, found=store.point_into_log)
 
 
 @asked_of(LogFile)
@@ -107,8 +107,8 @@ def damaged_message(file: LogFile) -> Iterator[Finding]:
 def torn_message(file: LogFile) -> Iterator[Finding]:
     """An incomplete last message of the log."""
     if file.torn_at is not None:
-        said = f"the last message, at {file.base + file.torn_at}, is incomplete"
-        yield TORN_MESSAGE.finding(file.path, said, span=(file.torn_at, max(file.torn_at + 1, file.end)))
+        text = f"the last message, at {file.base + file.torn_at}, is incomplete"
+        yield TORN_MESSAGE.finding(file.path, text, span=(file.torn_at, max(file.torn_at + 1, file.end)))
 
 
 @asked_of(LogWindow)
@@ -117,26 +117,26 @@ def physical_offset(window: LogWindow) -> Iterator[Finding]:
     stated = window.head["physical_offset"]
     for i in (stated != window.at).nonzero()[0].tolist():
         at, found = int(window.at[i]), int(stated[i])
-        said = f"the message at {at} says it lies at {found}"
-        yield PHYSICAL_OFFSET.finding(window.path, said, span=window.span(i), expected=at, found=found)
+        text = f"the message at {at} says it lies at {found}"
+        yield PHYSICAL_OFFSET.finding(window.path, text, span=window.span(i), expected=at, found=found)
 
 
 @asked_of(LogFile)
 def unclosed_file(file: LogFile) -> Iterator[Finding]:
     """A file without a blank record while later ones hold messages."""
     if not file.last and not file.closed and file.end < file.size:
-        said = f"its messages end at byte {file.end} without a blank record, and later files hold messages"
-        yield UNCLOSED_FILE.finding(file.path, said, span=(file.end, file.size))
+        text = f"its messages end at byte {file.end} without a blank record, and later files hold messages"
+        yield UNCLOSED_FILE.finding(file.path, text, span=(file.end, file.size))
 
 
 @asked_of(Undispatched)
 def message_without_unit(without: Undispatched) -> Iterator[Finding]:
     """Messages that the dispatch gives a unit and that have none."""
     for message in without.messages:
-        said = f"{message.topic}/{message.queue_id} has no unit {message.queue_offset} that leads here"
+        text = f"{message.topic}/{message.queue_id} has no unit {message.queue_offset} that leads here"
         span = message.position, message.position + message.size
         severity = WARNING if without.unclean else None
-        yield MESSAGE_WITHOUT_UNIT.finding(message.path, said, span=span, severity=severity)
+        yield MESSAGE_WITHOUT_UNIT.finding(message.path, text, span=span, severity=severity)
 
 
 @asked_of(LogFile)
@@ -144,13 +144,13 @@ def data_after_end(file: LogFile) -> Iterator[Finding]:
     """A byte other than zero after the log's end."""
     first = file.data_after_end
     if first is not None:
-        said = f"the commit log ends at byte {file.end} of this file, and byte {first} is not zero"
-        yield DATA_AFTER_END.finding(file.path, said, span=(first, file.size))
+        text = f"the commit log ends at byte {file.end} of this file, and byte {first} is not zero"
+        yield DATA_AFTER_END.finding(file.path, text, span=(first, file.size))
 
 
 @asked_of(LogFile)
 def time_goes_back(file: LogFile) -> Iterator[Finding]:
     """Messages stored before the message that precedes them, counted."""
     if file.backwards:
-        said = f"{file.backwards} messages have an earlier store time than the one before them"
-        yield TIME_GOES_BACK.finding(file.path, said, found=file.backwards)
+        text = f"{file.backwards} messages have an earlier store time than the one before them"
+        yield TIME_GOES_BACK.finding(file.path, text, found=file.backwards)

@@ -38,5 +38,5 @@ def ext_unit(scanned: ScannedUnits) -> Iterator[Finding]:
         expected = [int(units.tag_hash[unit]), int(units.store_timestamp[unit])]
         found = [ext.tag_code, ext.store_timestamp]
         if expected != found:
-            said = f"the ext unit has tag code and store time {found}, the message {expected}"
-            yield unit_finding(EXT_UNIT, units, unit, said, expected, found)
+            text = f"the ext unit has tag code and store time {found}, the message {expected}"
+            yield unit_finding(EXT_UNIT, units, unit, text, expected, found)

@@ -8,6 +8,7 @@ import numpy as np
 
 from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
 from kidx.rocketmq.formats import INDEX_HEADER
+from kidx.rocketmq.index_file import MOST_SLOTS
 from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.texts import REBUILD
 from kidx.rocketmq.subjects.index_entries import IndexEntries
@@ -71,16 +72,20 @@ def index_unreadable(file: IndexEntries) -> Iterator[Finding]:
         yield INDEX_UNREADABLE.finding(path, f"{size} bytes are less than a header", span=(0, size))
     elif file.shape is not None and not file.readable:
         count = file.index.count
-        said = f"it counts {count - 1} entries and has room for {file.room}"
-        yield INDEX_UNREADABLE.finding(path, said, span=(0, INDEX_HEADER.size), found=count)
+        text = f"it counts {count - 1} entries and has room for {file.room}"
+        if 1 <= count <= file.room:
+            text = f"it counts {count - 1} entries, and most of their bytes are holes"
+            if not file.in_holes:
+                text = f"{file.index.slots:,} slots are more than the {MOST_SLOTS:,} that kidx reads"
+        yield INDEX_UNREADABLE.finding(path, text, span=(0, INDEX_HEADER.size), found=count)
 
 
 @asked_of(IndexEntries)
 def index_shape(file: IndexEntries) -> Iterator[Finding]:
     """A file with entries whose number of slots is unknown."""
     if file.has_header and file.shape is None and file.index.count > 1:
-        said = "no number of slots agrees with its chains"
-        yield INDEX_SHAPE.finding(file.file.path, said, span=(0, INDEX_HEADER.size))
+        text = "no number of slots agrees with its chains"
+        yield INDEX_SHAPE.finding(file.file.path, text, span=(0, INDEX_HEADER.size))
 
 
 @asked_of(IndexEntries)
@@ -95,14 +100,14 @@ def index_chain(file: IndexEntries) -> Iterator[Finding]:
     wrong = (entries["previous"] != expected) | (entries["hash"] < 0)
     for i in wrong.nonzero()[0].tolist():
         was, want = int(entries["previous"][i]), int(expected[i])
-        said = f"entry {i + 1} of slot {int(slot[i])} names {was} as the one before it, which is {want}"
-        yield INDEX_CHAIN.finding(path, said, span=file.span(i), slot=i + 1, expected=want, found=was)
+        text = f"entry {i + 1} of slot {int(slot[i])} names {was} as the one before it, which is {want}"
+        yield INDEX_CHAIN.finding(path, text, span=file.span(i), slot=i + 1, expected=want, found=was)
     newest = np.zeros(len(file.slots), np.int32)
     newest[slot] = np.arange(1, len(entries) + 1)
     for i in (newest != file.slots).nonzero()[0].tolist():
         at, was, want = INDEX_HEADER.size + 4 * i, int(file.slots[i]), int(newest[i])
-        said = f"slot {i} names entry {was} as its newest, which is {want}"
-        yield INDEX_CHAIN.finding(path, said, span=(at, at + 4), slot=i, expected=want, found=was)
+        text = f"slot {i} names entry {was} as its newest, which is {want}"
+        yield INDEX_CHAIN.finding(path, text, span=(at, at + 4), slot=i, expected=want, found=was)
 
 
 @asked_of(IndexEntries)
@@ -115,9 +120,9 @@ def index_header(file: IndexEntries) -> Iterator[Finding]:
     used = int(np.count_nonzero(file.slots))
     expected = [int(file.at[0]), int(file.at[-1]), used]
     if found[:2] != expected[:2] or not used <= index.used_slots <= len(file.at):
-        said = f"first offset, last offset and used slots are {found}, the entries' {expected}"
+        text = f"first offset, last offset and used slots are {found}, the entries' {expected}"
         span = 0, INDEX_HEADER.size
-        yield INDEX_HEADER_RULE.finding(file.file.path, said, span=span, expected=expected, found=found)
+        yield INDEX_HEADER_RULE.finding(file.file.path, text, span=span, expected=expected, found=found)
 
 
 @asked_of(IndexEntries)
@@ -126,5 +131,5 @@ def expired_entries(file: IndexEntries) -> Iterator[Finding]:
     start = file.log.first_offset
     expired = int(np.count_nonzero(file.at < start))
     if expired:
-        said = f"{expired} entries lead to messages before {start}, where the commit log begins"
-        yield EXPIRED_ENTRIES.finding(file.file.path, said, found=expired)
+        text = f"{expired} entries lead to messages before {start}, where the commit log begins"
+        yield EXPIRED_ENTRIES.finding(file.file.path, text, found=expired)

@@ -9,11 +9,11 @@ from kidx.execution import run_forked
 from kidx.findings import ERROR, Finding, Rule
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.index_file import IndexFile
-from kidx.rocketmq.java import index_hash
 from kidx.rocketmq.messages import Message, decode
 from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.texts import REBUILD
 from kidx.rocketmq.subjects.index_entries import IndexEntries
+from kidx.text.java import positive_hash
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,8 +39,8 @@ def entry_without_message(file: IndexEntries) -> Iterator[Finding]:
     inside = (file.at >= file.log.first_offset) & (file.at < file.log_end)
     for i in (inside & ~file.with_message).nonzero()[0].tolist():
         at = int(file.at[i])
-        said = f"entry {i + 1} says that a message starts at {at}"
-        yield INDEX_ENTRY.finding(file.file.path, said, span=file.span(i), slot=i + 1, found=at)
+        text = f"entry {i + 1} says that a message starts at {at}"
+        yield INDEX_ENTRY.finding(file.file.path, text, span=file.span(i), slot=i + 1, found=at)
 
 
 @asked_of(IndexEntries)
@@ -50,16 +50,16 @@ def entry_of_other_key(file: IndexEntries) -> Iterator[Finding]:
     parts = [tuple(chosen[cut : cut + _KEYS_AT_ONCE].tolist()) for cut in range(0, len(chosen), _KEYS_AT_ONCE)]
     results = dict(run_forked(IndexKeys(file.index, file.entries, file.log).wrong, parts, file.jobs))
     for part in parts:
-        for i, said, expected, found in results[part]:
+        for i, text, expected, found in results[part]:
             span = file.span(i)
-            yield INDEX_ENTRY.finding(file.file.path, said, span=span, slot=i + 1, expected=expected, found=found)
+            yield INDEX_ENTRY.finding(file.file.path, text, span=span, slot=i + 1, expected=expected, found=found)
 
 
 class WrongEntry(NamedTuple):
     """An entry (0 is the file's first) that its message contradicts."""
 
     entry: int
-    said: str
+    text: str
     expected: list[int] | int
     found: int
 
@@ -85,12 +85,12 @@ class IndexKeys:
                 hashes, time = self._of_message(last)
                 expected = max(0, (time - self._begin) // 1000)
             if hashed[row] not in hashes:
-                said = f"entry {entry + 1} has hash {hashed[row]}, and no key of the message at {last} has it"
-                found.append(WrongEntry(entry, said, sorted(hashes), hashed[row]))
+                text = f"entry {entry + 1} has hash {hashed[row]}, and no key of the message at {last} has it"
+                found.append(WrongEntry(entry, text, sorted(hashes), hashed[row]))
             if entry and expected != seconds[row]:  # a file's first entry counts from the file before it
                 was = f"its message was stored {expected} s after"
-                said = f"entry {entry + 1} says {seconds[row]} s after the first, {was}"
-                found.append(WrongEntry(entry, said, expected, seconds[row]))
+                text = f"entry {entry + 1} says {seconds[row]} s after the first, {was}"
+                found.append(WrongEntry(entry, text, expected, seconds[row]))
         return found
 
     def _of_message(self, offset: int) -> tuple[set[int], int]:
@@ -107,4 +107,4 @@ class IndexKeys:
         message = decode(self._data[at : at + size])
         if not isinstance(message, Message):
             return set(), 0
-        return {index_hash(key) for key in message.index_keys(tags=True)}, message.store_timestamp
+        return {positive_hash(key) for key in message.index_keys(tags=True)}, message.store_timestamp

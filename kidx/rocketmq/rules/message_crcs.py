@@ -39,9 +39,9 @@ def body_crc(file: LogFile) -> Iterator[Finding]:
     """Wrong bodies; that of the commit log's very last message is a torn write (KXR202)."""
     for wrong in file.wrong_bodies:
         if wrong.position != file.torn_at:
-            said = f"the message at {file.base + wrong.position} says {wrong.stored}, its body gives {wrong.found}"
+            sentence = f"the message at {file.base + wrong.position} says {wrong.stored}, its body gives {wrong.found}"
             span = wrong.position, wrong.position + wrong.size
-            yield BODY_CRC.finding(file.path, said, span=span, expected=wrong.stored, found=wrong.found)
+            yield BODY_CRC.finding(file.path, sentence, span=span, expected=wrong.stored, found=wrong.found)
 
 
 @asked_of(LogWindow)
@@ -61,5 +61,5 @@ def property_crc(window: LogWindow) -> Iterator[Finding]:
         stored = int(digits[::-1]) if digits.isdigit() else -1
         found = crc32(view[begin:at]) & 0x7FFFFFFF
         if stored != found:
-            said = f"the message at {int(window.at[i])} says {stored}, its bytes give {found}"
-            yield PROPERTY_CRC.finding(window.path, said, span=window.span(i), expected=stored, found=found)
+            sentence = f"the message at {int(window.at[i])} says {stored}, its bytes give {found}"
+            yield PROPERTY_CRC.finding(window.path, sentence, span=window.span(i), expected=stored, found=found)

@@ -35,20 +35,20 @@ def min_offset_quirk(queue: Queue) -> Iterator[Finding]:
     for line, five in (("4.x", False), ("5.x", True)):
         loaded = ConsumeQueue(queue.opened, queue.topic, queue.queue_id, queue.files, size, five)
         last = queue.files[-1]
-        loaded.files[-1].wrote = used_units(UNIT.size, size, queue.opened.get(last.path).read).units * UNIT.size
+        loaded.files[-1].wrote = used_units(UNIT.size, queue.opened.get(last.path)).units * UNIT.size
         loaded.correct_min_offset(queue.log_start)
         computed[line] = loaded.min_offset
     wrong = {line: offset for line, offset in computed.items() if first is not None and offset != first}
     if wrong:
-        said = ", ".join(f"{line} computes {offset}" for line, offset in wrong.items())
-        message = f"the first message it can serve is {first}; when it loads, {said}"
+        text = ", ".join(f"{line} computes {offset}" for line, offset in wrong.items())
+        message = f"the first message it can serve is {first}; when it loads, {text}"
         yield MIN_OFFSET_QUIRK.finding(queue.files[0].path, message, expected=first, found=computed)
 
 
 def _first_served(queue: Queue) -> int | None:
     for file in queue.files:
         evidence = queue.opened.get(file.path)
-        used = used_units(UNIT.size, file.size, evidence.read).units * UNIT.size
+        used = used_units(UNIT.size, evidence).units * UNIT.size
         for start in range(0, used, _CHUNK_BYTES):
             chunk = evidence.read(start, min(_CHUNK_BYTES, used - start))
             for slot, (at, size, tag) in enumerate(UNIT.struct.iter_unpack(chunk), start // UNIT.size):

@@ -78,8 +78,8 @@ EXPIRED_UNITS = Rule(
 def phantom_file(file: QueueFile) -> Iterator[Finding]:
     """A last file without units after a full one."""
     if file.last and file.number and not len(file.at) and not file.follows_partial:
-        said = "all of it is zero, and the file before it is full"
-        yield PHANTOM_FILE.finding(file.file.path, said, span=(0, file.file.size))
+        text = "all of it is zero, and the file before it is full"
+        yield PHANTOM_FILE.finding(file.file.path, text, span=(0, file.file.size))
 
 
 @asked_of(QueueFile)
@@ -105,16 +105,16 @@ def pre_blank(file: QueueFile) -> Iterator[Finding]:
     """Pre-blank units at the head of a queue."""
     if file.leading_blanks:
         last = file.first_offset + file.leading_blanks - 1
-        said = f"units {file.first_offset} to {last} are pre-blank"
-        yield PRE_BLANK.finding(file.file.path, said, span=(0, file.leading_blanks * WIDTH))
+        text = f"units {file.first_offset} to {last} are pre-blank"
+        yield PRE_BLANK.finding(file.file.path, text, span=(0, file.leading_blanks * WIDTH))
 
 
 @asked_of(QueueFile)
 def misplaced_pre_blank(file: QueueFile) -> Iterator[Finding]:
     """Pre-blank units anywhere else."""
     for slot in file.blank.nonzero()[0][file.leading_blanks :].tolist():
-        said = "a pre-blank unit after real ones"
-        yield MISPLACED_PRE_BLANK.finding(file.file.path, said, span=_span(slot), slot=slot)
+        text = "a pre-blank unit after real ones"
+        yield MISPLACED_PRE_BLANK.finding(file.file.path, text, span=_span(slot), slot=slot)
 
 
 @asked_of(QueueFile)
@@ -123,9 +123,9 @@ def unit_order(file: QueueFile) -> Iterator[Finding]:
     at = file.real_at
     for i in not_increasing(at, file.offset_before):
         slot, earlier = int(file.real[i]), int(at[i - 1]) if i else file.offset_before
-        said = f"it points to {int(at[i])}, the unit before it to {earlier}"
+        text = f"it points to {int(at[i])}, the unit before it to {earlier}"
         found, expected = int(at[i]), f"> {earlier}"
-        yield UNIT_ORDER.finding(file.file.path, said, span=_span(slot), slot=slot, expected=expected, found=found)
+        yield UNIT_ORDER.finding(file.file.path, text, span=_span(slot), slot=slot, expected=expected, found=found)
 
 
 def not_increasing(at: Ints, before: int) -> list[int]:
@@ -139,9 +139,9 @@ def expired_units(file: QueueFile) -> Iterator[Finding]:
     """Units that lead to before the commit log's begin: one finding a file."""
     if np.count_nonzero(file.expired):
         slots = file.real[file.expired]
-        said = f"{len(slots)} units lead to messages before {file.log_start}, where the commit log begins"
+        text = f"{len(slots)} units lead to messages before {file.log_start}, where the commit log begins"
         span = int(slots[0]) * WIDTH, (int(slots[-1]) + 1) * WIDTH
-        yield EXPIRED_UNITS.finding(file.file.path, said, span=span, slot=int(slots[0]), found=len(slots))
+        yield EXPIRED_UNITS.finding(file.file.path, text, span=span, slot=int(slots[0]), found=len(slots))
 
 
 def _span(slot: int) -> tuple[int, int]:

@@ -48,8 +48,8 @@ def wrong_length(series: Series) -> Iterator[Finding]:
     """Files of another length than their series has."""
     for file in series.files:
         if series.file_bytes is not None and file.base is not None and file.size != series.file_bytes:
-            said = f"it has {file.size} bytes, the files of its kind have {series.file_bytes}"
-            yield WRONG_LENGTH.finding(file.path, said, expected=series.file_bytes, found=file.size)
+            text = f"it has {file.size} bytes, the files of its kind have {series.file_bytes}"
+            yield WRONG_LENGTH.finding(file.path, text, expected=series.file_bytes, found=file.size)
 
 
 @asked_of(Series)
@@ -59,8 +59,8 @@ def missing_file(series: Series) -> Iterator[Finding]:
     for before, file in pairwise(named):
         end = (before.base or 0) + (series.file_bytes or 0)
         if series.file_bytes and file.base != end:
-            said = f"it starts at {file.base} and the file before it ends at {end}"
-            yield MISSING_FILE.finding(file.path, said, expected=end, found=file.base)
+            text = f"it starts at {file.base} and the file before it ends at {end}"
+            yield MISSING_FILE.finding(file.path, text, expected=end, found=file.base)
 
 
 @asked_of(Series)

@@ -48,17 +48,17 @@ def checkpoint(store: WholeStore) -> Iterator[Finding]:
     if file is None:
         return
     if file.size != CHECKPOINT_FILE_BYTES:
-        said = f"it has {file.size} bytes"
-        yield CHECKPOINT.finding(file.path, said, expected=CHECKPOINT_FILE_BYTES, found=file.size)
+        text = f"it has {file.size} bytes"
+        yield CHECKPOINT.finding(file.path, text, expected=CHECKPOINT_FILE_BYTES, found=file.size)
     for name in ("physic_timestamp", "logics_timestamp", "index_timestamp"):
         time = getattr(store.checkpoint, name)
         if time < 0 or (last and time > last):
-            said = f"{name} is {time}, and the last message was stored at {last}"
+            text = f"{name} is {time}, and the last message was stored at {last}"
             span = CHECKPOINT_FORMAT.field_span(name)
-            yield CHECKPOINT.finding(file.path, said, span=span, expected=f"<= {last}", found=time)
+            yield CHECKPOINT.finding(file.path, text, span=span, expected=f"<= {last}", found=time)
     for name in ("confirm_offset", "logics_offset", "master_flushed_offset"):
         offset = getattr(store.checkpoint, name)
         if offset > log_end:
-            said = f"{name} is {offset}, and the commit log ends at {log_end}"
+            text = f"{name} is {offset}, and the commit log ends at {log_end}"
             span = CHECKPOINT_FORMAT.field_span(name)
-            yield CHECKPOINT.finding(file.path, said, span=span, expected=f"<= {log_end}", found=offset)
+            yield CHECKPOINT.finding(file.path, text, span=span, expected=f"<= {log_end}", found=offset)

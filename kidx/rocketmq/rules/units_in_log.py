@@ -8,7 +8,7 @@ import numpy as np
 
 from kidx.findings import ERROR, WARNING, Finding, Rule
 from kidx.rocketmq.formats import MAX_EXT_ADDRESS, SCHEDULE_TOPIC
-from kidx.rocketmq.messages import Message, decode
+from kidx.rocketmq.messages import MAX_MESSAGE_BYTES, Message, decode
 from kidx.rocketmq.registry import asked_of
 from kidx.rocketmq.rules.queue_units import UNIT_ORDER
 from kidx.rocketmq.rules.texts import BROKEN_UNIT, REBUILD
@@ -127,8 +127,8 @@ def queue_offset_mismatch(window: UnitWindow) -> Iterator[Finding]:
     if not window.own.all():
         wrong |= {i: offset for i, offset in window.light.items() if offset != expected[i]}
     for i, found in wrong.items():
-        said = f"its message says queue offset {found}"
-        yield unit_finding(QUEUE_OFFSET_MISMATCH, window.units, int(window.rows[i]), said, int(expected[i]), found)
+        text = f"its message says queue offset {found}"
+        yield unit_finding(QUEUE_OFFSET_MISMATCH, window.units, int(window.rows[i]), text, int(expected[i]), found)
 
 
 @asked_of(ScannedUnits)
@@ -137,8 +137,8 @@ def past_log_end(scanned: ScannedUnits) -> Iterator[Finding]:
     units, log_end = scanned.units, scanned.log_end
     for unit in scanned.past.nonzero()[0].tolist():
         end = int(units.at[unit] + units.size[unit])
-        said = f"its message would end at {end}, and the commit log ends at {log_end}"
-        yield unit_finding(PAST_LOG_END, units, unit, said, log_end, end, WARNING if scanned.unclean else None)
+        text = f"its message would end at {end}, and the commit log ends at {log_end}"
+        yield unit_finding(PAST_LOG_END, units, unit, text, log_end, end, WARNING if scanned.unclean else None)
 
 
 @asked_of(ScannedUnits)
@@ -162,8 +162,8 @@ def size_mismatch(scanned: ScannedUnits) -> Iterator[Finding]:
         at = int(units.at[unit])
         file = scanned.log.find(at)
         size = int.from_bytes(file.read(at - file.base, 4), signed=True) if file else 0
-        said = f"the message at {at} has {size} bytes"
-        yield unit_finding(SIZE_MISMATCH, units, unit, said, size, int(units.size[unit]))
+        text = f"the message at {at} has {size} bytes"
+        yield unit_finding(SIZE_MISMATCH, units, unit, text, size, int(units.size[unit]))
 
 
 @asked_of(ScannedUnits)
@@ -174,8 +174,8 @@ def two_queues(scanned: ScannedUnits) -> Iterator[Finding]:
     same = same[~scanned.past[same] & (units.queue[same] != units.queue[same - 1])]
     for unit in same.tolist():
         if unit not in scanned.light and unit - 1 not in scanned.light:
-            said = f"{units.queue_of(unit - 1).path} has a unit of the same message"
-            yield unit_finding(UNIT_ORDER, units, unit, said, None, int(units.at[unit]))
+            text = f"{units.queue_of(unit - 1).path} has a unit of the same message"
+            yield unit_finding(UNIT_ORDER, units, unit, text, None, int(units.at[unit]))
 
 
 @asked_of(ScannedUnits)
@@ -195,15 +195,15 @@ def tag_mismatch(scanned: ScannedUnits) -> Iterator[Finding]:
                 delivery = _delivery(scanned, unit)
                 expected = expected if delivery is None else delivery
         if expected != found:
-            said = f"its message's is {expected}, the unit says {found}"
-            yield unit_finding(TAG_MISMATCH, units, unit, said, expected, found)
+            text = f"its message's is {expected}, the unit says {found}"
+            yield unit_finding(TAG_MISMATCH, units, unit, text, expected, found)
 
 
 def _delivery(scanned: ScannedUnits, unit: int) -> int | None:
     """The delivery time of a unit's message, by the delay levels that are known, else by the default ones."""
     at = int(scanned.units.at[unit])
     file = scanned.log.find(at)
-    message = decode(file.read(at - file.base, int(scanned.units.size[unit]))) if file else None
+    message = decode(file.read(at - file.base, min(int(scanned.units.size[unit]), MAX_MESSAGE_BYTES))) if file else None
     return message.delivery_timestamp(scanned.delay_levels_ms) if isinstance(message, Message) else None
 
 

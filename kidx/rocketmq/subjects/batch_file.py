@@ -42,7 +42,7 @@ class BatchFile:
         self.queue, self.path, self.messages, self.unclean = queue, file.path, messages, unclean
         self.log_start, self.log_end = log
         evidence = opened.get(file.path)
-        units = used_units(WIDTH, file.size, evidence.read).units
+        units = used_units(WIDTH, evidence).units
         self.fields = np.frombuffer(evidence.read(0, units * WIDTH), BATCH_UNIT.dtype)
         self._before = before
 

@@ -11,7 +11,7 @@ from kidx.findings import Skipped
 from kidx.rocketmq.commit_log import CommitLog
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import INDEX_ENTRY, INDEX_HEADER
-from kidx.rocketmq.index_file import IndexFile
+from kidx.rocketmq.index_file import MOST_SLOTS, IndexFile
 from kidx.rocketmq.layout import StoreFile
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kidx.rocketmq.subjects.queue_file import Ints, Mask
 
+_HOLES_FROM_BYTES = 16 << 20
 KEYS_CHECKED = 200_000  # entries of a file whose message's keys are hashed; the rest is compared with chains and log
 
 
@@ -57,7 +58,16 @@ class IndexEntries:
     @property
     def readable(self) -> bool:
         """Whether entries can be read: the shape is known, and the header counts no more than the file holds."""
-        return self.has_header and self.shape is not None and 1 <= self.index.count <= max(1, self.room)
+        if not self.has_header or self.shape is None or not 1 <= self.index.count <= max(1, self.room):
+            return False
+        return self.index.slots <= MOST_SLOTS and not self.in_holes
+
+    @cached_property
+    def in_holes(self) -> bool:
+        """Whether most of many entries are holes: they would take memory that the file itself does not take."""
+        start, end = (self.index.entry_at(number) for number in (1, self.index.count))
+        ranges = self._opened.get(self.file.path).data_ranges(start, end)
+        return end - start > _HOLES_FROM_BYTES and 2 * sum(behind - first for first, behind in ranges) < end - start
 
     @cached_property
     def slots(self) -> Ints:

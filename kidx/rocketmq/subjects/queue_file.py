@@ -10,6 +10,7 @@ import numpy as np
 from kidx.rocketmq.files import OpenFiles
 from kidx.rocketmq.formats import PRE_BLANK_SIZE, UNIT
 from kidx.rocketmq.layout import StoreFile
+from kidx.rocketmq.used_units import used_units
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -119,7 +120,7 @@ class QueueFile:
 def read_units(opened: OpenFiles, file: StoreFile) -> tuple[Ints, Ints, Ints]:
     """(commit-log offset, size, tag code) of every whole unit of a file, up to the last that is not all zero."""
     evidence = opened.get(file.path)
-    count = file.size // WIDTH
+    count = used_units(WIDTH, evidence).units
     at, size, tag_code = (np.empty(count, np.int64) for _ in range(3))
     chunk = np.empty(min(count, _CHUNK_UNITS) * WIDTH, np.uint8)
     for start in range(0, count, _CHUNK_UNITS):
@@ -128,8 +129,4 @@ def read_units(opened: OpenFiles, file: StoreFile) -> tuple[Ints, Ints, Ints]:
         units = np.ndarray(len(data) // WIDTH, UNIT.dtype, data)
         part = slice(start, start + len(units))
         at[part], size[part], tag_code[part] = units["commit_log_offset"], units["size"], units["tag_code"]
-    end = count
-    if end and not size[-1]:
-        used = ((at != 0) | (size != 0) | (tag_code != 0)).nonzero()[0]
-        end = int(used[-1]) + 1 if len(used) else 0
-    return at[:end], size[:end], tag_code[:end]
+    return at, size, tag_code

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kidx.rocketmq.java import string_hash
 from kidx.rocketmq.subjects.byte_rows import ExpectedRows, one_for_all, rows_at
+from kidx.text.java import string_hash
 
 if TYPE_CHECKING:
     from kidx.rocketmq.subjects.byte_rows import Bytes, Ints, Mask

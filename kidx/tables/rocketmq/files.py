@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kidx.errors import UsageError
-from kidx.evidence import open_evidence
 from kidx.formats.fields import RecordFormat
 from kidx.rocketmq import file_kinds, formats
 from kidx.rocketmq.config import StoreConfig
-from kidx.rocketmq.ext_units import ext_units, filler_start
-from kidx.rocketmq.files import OpenFiles
+from kidx.rocketmq.ext_units import EXT_LIMIT_BYTES, ext_units, filler_start
+from kidx.rocketmq.files import OpenFiles, open_store_file
 from kidx.rocketmq.index_file import IndexFile, infer_shape
 from kidx.rocketmq.layout import base_of
 from kidx.rocketmq.used_units import used_units
@@ -48,8 +47,8 @@ def _units(path: str, record: RecordFormat) -> Table:
     first = (base_of(os.path.basename(path)) or 0) // record.size
 
     def rows() -> Iterator[Sequence[Any]]:
-        with open_evidence(path) as evidence:
-            extent = used_units(record.size, evidence.size, evidence.read)
+        with open_store_file(path) as evidence:
+            extent = used_units(record.size, evidence)
             summary.update(extent._asdict())
             for start in range(0, extent.units, _CHUNK_UNITS):
                 data = evidence.read(start * record.size, min(_CHUNK_UNITS, extent.units - start) * record.size)
@@ -72,8 +71,8 @@ def _state(unit: tuple[int, ...]) -> str:
 
 
 def _ext(path: str, _: StoreConfig) -> Table:
-    with open_evidence(path) as evidence:
-        data = evidence.read_all()
+    with open_store_file(path) as evidence:
+        data = evidence.read_all(EXT_LIMIT_BYTES)
     base = base_of(os.path.basename(path)) or 0
     names = ("position", "address", "size", "tag_code")
     columns = [Column(name) for name in names]
@@ -125,7 +124,7 @@ def _checkpoint(path: str, _: StoreConfig) -> Table:
 
 def _single(path: str, record: RecordFormat) -> Table:
     """One record at a file's start; fields that a short file lacks are null."""
-    with open_evidence(path) as evidence:
+    with open_store_file(path) as evidence:
         data = evidence.read(0, record.size)
     values: list[int | None] = []
     for field in record.fields:
@@ -135,7 +134,7 @@ def _single(path: str, record: RecordFormat) -> Table:
 
 
 def _abort(path: str, _: StoreConfig) -> Table:
-    with open_evidence(path) as evidence:
+    with open_store_file(path) as evidence:
         text = evidence.read(0, 64).decode("ascii", "replace").strip()
     columns = [Column("unclean", BOOL), Column("pid")]
     row = [True, int(text) if text.isascii() and text.isdigit() else None]

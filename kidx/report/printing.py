@@ -1,14 +1,17 @@
-"""How commands print what library functions return, and the exit status that follows from it."""
+"""How the result of a command is printed: data on stdout, messages on stderr, and the exit status that follows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
 from typing import TYPE_CHECKING, TypeVar
 
 from kidx import exit_status
-from kidx.cli.messages import complain
-from kidx.cli.options import wants_color
-from kidx.errors import CannotRead, KidxError
+from kidx.errors import CannotRead, KidxError, UsageError
+from kidx.text.escaping import plain
 
 if TYPE_CHECKING:
     from kidx.findings import Rule
@@ -16,6 +19,21 @@ if TYPE_CHECKING:
     from kidx.tables.table import Table
 
 Item = TypeVar("Item")
+
+
+def complain(sentence: str) -> None:
+    """Write a message to stderr, in kidx's name, after everything that was written to stdout before."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.write(f"kidx: {plain(sentence)}\n")
+
+
+def wants_color(choice: str = "auto") -> bool:
+    """Whether output is coloured: as chosen, else on a terminal unless NO_COLOR or TERM forbids it."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def show_table(table: Table, show: Callable[[Table], None], *, summary_shown: bool = False) -> int:
@@ -71,21 +89,46 @@ def print_checked(
     checked: Checked,
     rules: Mapping[str, Rule],
     paths: Sequence[str],
-    *,
     fail_level: str,
     color: str,
     every: bool,
     verbose: bool,
+    statistics: bool = False,
+    output: str | None = None,
 ) -> int:
-    """Print the result, and on stderr what could not be read. Returns the exit status."""
-    from kidx.report.findings.render import render_checked
+    """Print the result, and on stderr what could not be read. Returns the exit status.
+
+    `statistics` prints numbers by rule instead of findings; `output` is a file to write to instead of stdout.
+    """
+    from kidx.report.findings.render import FORMATS, render_checked
 
     for sentence in checked.unread:
         complain(sentence)
-    status, colored = status_of(checked, fail_level), wants_color(color)
-    failing = _failing(fail_level)
-    render_checked(form, checked, rules, failing, status, paths, color=colored, every=every, verbose=verbose)
+    status = status_of(checked, fail_level)
+    with _written_to(output):
+        if statistics:
+            from kidx.report.findings.rows import statistics_table
+
+            if form in FORMATS:
+                raise UsageError(f"--statistics has no place in --format {form}")
+            print_table(statistics_table(checked.findings, rules), form)
+        else:
+            failing, colored = _failing(fail_level), wants_color(color)
+            render_checked(form, checked, rules, failing, status, paths, color=colored, every=every, verbose=verbose)
     return status
+
+
+@contextmanager
+def _written_to(path: str | None) -> Iterator[None]:
+    """What is printed goes into a file, if one is given: see write_output."""
+    if path is None:
+        yield
+        return
+    from kidx.surgery.output import write_output
+
+    with redirect_stdout(StringIO()) as text:
+        yield
+    write_output(path, text.getvalue())
 
 
 def _failing(fail_level: str) -> tuple[str, ...]:

@@ -1,0 +1,286 @@
+"""Columns of byte strings: many strings in one buffer, copied, joined and encoded without a Python object for each.
+
+The one primitive is `copy_spans`. A string of 2^k to 2^(k+1) bytes is copied as two overlapping items of 2^k bytes, its
+first and its last ones, so that all strings take two numpy calls for each k, whatever their lengths.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kidx.text.json_text import json_text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+    Bytes = npt.NDArray[np.uint8]
+
+ABSENT = -1
+_LARGE_BYTES = 1 << 12  # strings from here on are copied one by one: the call costs less than the bytes
+
+
+class Spans:
+    """Strings of bytes, shape (rows,): `start` and `length` (int64, -1 for an absent one) in `data` (uint8)."""
+
+    __slots__ = ("__dict__", "data", "length", "start")
+
+    def __init__(self, data: Bytes, start: Ints, length: Ints) -> None:
+        self.data, self.start, self.length = data, start, length
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    @cached_property
+    def present(self) -> Bools:
+        """Which strings are not absent: bool, shape (rows,)."""
+        present: Bools = self.length >= 0
+        return present
+
+    @cached_property
+    def size(self) -> Ints:
+        """Bytes of each string, 0 for an absent one: int64, shape (rows,)."""
+        return np.maximum(self.length, 0)
+
+    def part(self, rows: Any) -> Spans:
+        """Some rows: a slice, a mask or an array of row numbers."""
+        return Spans(self.data, self.start[rows], self.length[rows])
+
+    def packed(self) -> Spans:
+        """The same strings in memory of their own, one after another without gaps."""
+        ends = self.size.cumsum()
+        starts = ends - self.size
+        data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+        copy_spans(data, starts, self.data, self.start, self.length)
+        return Spans(data, starts, self.length)
+
+    def tolist(self) -> list[bytes | None]:
+        """Every string as a Python object, None for an absent one."""
+        data = self.data.data
+        pairs = zip(self.start.tolist(), self.length.tolist(), strict=True)
+        return [None if n < 0 else bytes(data[a : a + n]) for a, n in pairs]
+
+
+def spans_of(strings: Sequence[bytes | None]) -> Spans:
+    """Spans of Python objects."""
+    length = np.array([ABSENT if s is None else len(s) for s in strings], np.int64)
+    size = np.maximum(length, 0)
+    data = np.frombuffer(b"".join(s for s in strings if s), np.uint8)
+    return Spans(data, size.cumsum() - size, length)
+
+
+def copy_spans(target: Bytes, at: Ints, source: Bytes, start: Ints, length: Ints) -> None:
+    """Copy `length` bytes from byte `start` of `source` to byte `at` of `target`, for each row of these columns."""
+    if not len(length):
+        return
+    least, most = int(length.min()), int(length.max())
+    if most <= 0:
+        return
+    if least == most < _LARGE_BYTES:
+        _items(target, most)[at] = _items(source, most)[start]
+        return
+    width = 1
+    while width <= most and width < _LARGE_BYTES:
+        rows = np.flatnonzero((length >= width) & (length < 2 * width))
+        if len(rows):
+            here, there, more = at[rows], start[rows], length[rows] - width
+            targets, sources = _items(target, width), _items(source, width)
+            targets[here] = sources[there]
+            if more.any():
+                here += more
+                there += more
+                targets[here] = sources[there]
+        width *= 2
+    if most >= width:
+        rows = np.flatnonzero(length >= width)
+        to, of = target.data, source.data
+        for a, b, size in zip(at[rows].tolist(), start[rows].tolist(), length[rows].tolist(), strict=True):
+            to[a : a + size] = of[b : b + size]
+
+
+def _items(data: Bytes, width: int) -> npt.NDArray[Any]:
+    """A buffer as overlapping items of `width` bytes, one at every byte."""
+    return np.ndarray(max(len(data) - width + 1, 0), f"V{width}", data.data, 0, (1,))
+
+
+def joined(parts: Sequence[Spans | bytes]) -> Spans:
+    """Row by row, the parts one after another, packed. A part that is bytes is the same in every row; one part at least
+    is Spans. Absent strings count as empty.
+    """
+    rows = next(len(part) for part in parts if isinstance(part, Spans))
+    total = np.zeros(rows, np.int64)
+    for part in parts:
+        total += len(part) if isinstance(part, bytes) else part.size
+    ends = total.cumsum()
+    at = ends - total
+    start = at.copy()
+    data = np.empty(int(ends[-1]) if rows else 0, np.uint8)
+    for part in parts:
+        if isinstance(part, bytes):
+            if rows and part:
+                _items(data, len(part))[at] = np.frombuffer(part, f"V{len(part)}")[0]
+            at += len(part)
+        else:
+            copy_spans(data, at, part.data, part.start, part.length)
+            at += part.size
+    return Spans(data, start, total)
+
+
+def merged(parts: Sequence[tuple[Spans, Ints]]) -> Spans:
+    """Several columns as one, packed; each comes with the rows of the result that its strings are. Every row is one."""
+    length = np.zeros(sum(len(spans) for spans, _ in parts), np.int64)
+    for spans, rows in parts:
+        length[rows] = spans.size
+    ends = length.cumsum()
+    start = ends - length
+    data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    for spans, rows in parts:
+        copy_spans(data, start[rows], spans.data, spans.start, spans.length)
+    return Spans(data, start, length)
+
+
+def grouped(items: Spans, counts: Ints) -> Spans:
+    """Items in groups of `counts`, each group's strings one after another, packed."""
+    items = items.packed()
+    ends = np.concatenate(([0], items.size.cumsum()))[counts.cumsum()]
+    start = np.concatenate(([0], ends[:-1]))[: len(counts)]
+    return Spans(items.data, start, ends - start)
+
+
+def chosen(texts: Sequence[bytes], numbers: Ints) -> Spans:
+    """For each row the text of its number."""
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    sizes = np.array([len(text) for text in texts], np.int64)
+    return Spans(data, (sizes.cumsum() - sizes)[numbers], sizes[numbers])
+
+
+def with_absent(spans: Spans, text: bytes) -> Spans:
+    """The strings, `text` in the place of absent ones."""
+    if spans.present.all():
+        return spans
+    data = np.concatenate((spans.data, np.frombuffer(text, np.uint8)))
+    start, length = spans.start.copy(), spans.length.copy()
+    start[~spans.present], length[~spans.present] = len(spans.data), len(text)
+    return Spans(data, start, length)
+
+
+def hexed(spans: Spans) -> Spans:
+    """Two hexadecimal digits for each byte, packed."""
+    packed = spans.packed()
+    data = np.frombuffer(binascii.hexlify(packed.data.data), np.uint8)
+    return Spans(data, 2 * packed.start, np.where(packed.present, 2 * packed.length, ABSENT))
+
+
+def base64_text(spans: Spans) -> Spans:
+    """Base64 with padding, packed."""
+    thirds = (spans.size + 2) // 3
+    start = 3 * (thirds.cumsum() - thirds)
+    padded = np.zeros(3 * int(thirds.sum()), np.uint8)
+    copy_spans(padded, start, spans.data, spans.start, spans.length)
+    data = np.frombuffer(bytearray(binascii.b2a_base64(padded.data, newline=False)), np.uint8)
+    ends, missing = (start // 3 + thirds) * 4, 3 * thirds - spans.size
+    data[ends[missing > 0] - 1] = ord("=")
+    data[ends[missing > 1] - 2] = ord("=")
+    return Spans(data, start // 3 * 4, np.where(spans.present, 4 * thirds, ABSENT))
+
+
+def utf8(spans: Spans) -> Spans:
+    r"""The strings as UTF-8, packed: each byte that is not UTF-8 becomes \xNN, as backslashreplace writes it."""
+    packed = spans.packed()
+    if _is_utf8(packed):
+        return packed
+    valid = _valid_bytes(packed)
+    # Four bytes for each byte: its escape, or itself and three that are left out.
+    four = _escapes().take(packed.data)
+    np.copyto(four, packed.data, where=valid)
+    kept = np.empty((len(valid), 4), np.bool_)
+    kept[:, 0] = True
+    kept[:, 1:] = ~valid[:, None]
+    data = four.view(np.uint8)[kept.reshape(-1)]
+    return _longer(packed, data, np.flatnonzero(~valid), 3)
+
+
+def json_quoted(spans: Spans) -> Spans:
+    """Strings of UTF-8 as JSON strings, quotes included and packed; absent ones stay absent."""
+    escaped = spans.packed()
+    if len(escaped.data):
+        seen = np.flatnonzero(np.bincount(escaped.data, minlength=256))
+        for byte in [c for c in (ord("\\"), ord('"'), *range(32)) if c in seen]:  # the backslash first
+            text = json_text(chr(byte))[1:-1].encode()
+            escaped = replaced(escaped, byte, text)
+    quoted = joined([b'"', escaped, b'"'])
+    return Spans(quoted.data, quoted.start, np.where(spans.present, quoted.length, ABSENT))
+
+
+def replaced(packed: Spans, byte: int, text: bytes) -> Spans:
+    """Packed strings with `text` in the place of every `byte`, packed."""
+    at = np.flatnonzero(packed.data == byte)
+    data = np.frombuffer(packed.data.tobytes().replace(bytes([byte]), text), np.uint8)
+    return _longer(packed, data, at, len(text) - 1)
+
+
+def _longer(packed: Spans, data: Bytes, at: Ints, more: int) -> Spans:
+    """The spans after each byte at `at` of the packed data has become `more` bytes longer; `data` is the new data."""
+    size = packed.size
+    before = np.searchsorted(at, packed.start) * more
+    after = np.searchsorted(at, packed.start + size) * more
+    return Spans(data, packed.start + before, np.where(packed.present, size + after - before, ABSENT))
+
+
+def character_counts(packed: Spans) -> Ints:
+    """Characters of packed strings of UTF-8: int64, shape (rows,)."""
+    later = np.flatnonzero((packed.data & 0xC0) == 0x80)
+    size = packed.size
+    if not len(later):
+        return size
+    return size - (np.searchsorted(later, packed.start + size) - np.searchsorted(later, packed.start))
+
+
+def _is_utf8(packed: Spans) -> bool:
+    """Whether every string is UTF-8."""
+    data = packed.data
+    if not len(data) or int(data.max()) < 0x80:
+        return True
+    try:
+        str(data.data, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    first = data[packed.start[packed.length > 0]]
+    return not bool(((first & 0xC0) == 0x80).any())
+
+
+def _valid_bytes(packed: Spans) -> Bools:
+    """Which bytes belong to a character of UTF-8 (Unicode, table 3-7): bool, shape (bytes,)."""
+    data = packed.data
+    later = (data & 0xC0) == 0x80
+    later[packed.start[packed.length > 0]] = False  # a character does not go on in the next string
+    second, third, fourth = (_shifted(later, n) for n in (1, 2, 3))
+    follows = _shifted(data, 1)
+    two = (data >= 0xC2) & (data <= 0xDF) & second
+    three = ((data & 0xF0) == 0xE0) & second & third
+    three &= ~((data == 0xE0) & (follows < 0xA0)) & ~((data == 0xED) & (follows >= 0xA0))
+    four = (data >= 0xF0) & (data <= 0xF4) & second & third & fourth
+    four &= ~((data == 0xF0) & (follows < 0x90)) & ~((data == 0xF4) & (follows >= 0x90))
+    valid: Bools = (data < 0x80) | two | three | four
+    valid[1:] |= (two | three | four)[:-1]
+    valid[2:] |= (three | four)[:-2]
+    valid[3:] |= four[:-3]
+    return valid
+
+
+def _shifted(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    out = np.zeros_like(array)
+    out[:-count] = array[count:]
+    return out
+
+
+@cache
+def _escapes() -> npt.NDArray[np.uint32]:
+    r"""By byte, the four bytes of \xNN."""
+    return np.frombuffer(b"".join(rb"\x%02x" % byte for byte in range(256)), "<u4").astype(np.uint32)
