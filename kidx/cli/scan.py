@@ -87,50 +87,24 @@ def command(
     for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
-<<<<<<< HEAD
-    options = options_of(select, ignore, quick, deep, sample, live, base_offset, max_inflate_bytes)
-    expanded = paths_from(paths, from_file)
+    options, expanded = checking.options(reporting.codes(RULES)), paths_from(paths, from_file)
     if spark_log is not None:
         refuse_file(spark_log)
     with ProgressLine() as progress:
         progress("starting Spark")
         with spark_session(master, dict(config), spark_log) as spark:
-            scanned = scan(
-                *(spark, expanded, options),
-                out=out,
-                fresh=fresh,
-                entries=entries,
-                compaction=compaction,
-                progress=progress,
-            )
-            progress("collecting findings")
+            wanted = {"fresh": fresh, "entries": entries, "compaction": compaction}
+            scanned = scan(spark, expanded, options, out=out, progress=progress, **wanted)
             checked, fleet = scanned.checked(), scanned.summary()
             tables, counts = fleet.tables(), fleet.counts()
-            summary = summary_of(checked.findings, checked.coverage, status_of(checked, fail_level))
+            summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))
             if table is not None:
                 scanned.append_to(table)
             if out is not None:
-                progress("storing")
                 size = scanned.inventory.bytes
                 page = fleet_page(tables, counts, checked.findings, summary, size) if report else None
                 scanned.store(summary, page)
-    status = print_checked(
-        form, checked, RULES, expanded, fail_level=fail_level, color=color, every=every, verbose=verbose
-    )
-=======
-    options, expanded = checking.options(reporting.codes(RULES)), paths_from(paths, from_file)
-    with ProgressLine() as progress:
-        settings = Settings(master, dict(config), out, entries, compaction, fresh, spark_log)
-        scanned = scan(expanded, options, settings, progress)
-    checked, tables = scanned.checked, scanned.fleet.tables
-    if out is not None:
-        summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))
-        store = write_results(out, scanned, summary)
-        if report:
-            page = fleet_page(tables, checked.findings, summary, scanned.inventory.bytes)
-            store.write("report.html", page.encode("utf-8", "backslashreplace"))
     status = reporting.show(form, checked, RULES, expanded)
->>>>>>> main
     if form == "text":
         render_fleet(tables, counts, sys.stdout)
     return status

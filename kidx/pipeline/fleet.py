@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kidx.checks.catalogue import RULES
 from kidx.checks.engine.discovery import findings_about
 from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
@@ -195,7 +196,9 @@ def fleet_findings(
     found = found.unionByName(judged.select(f.explode("findings").alias("f")).select("f.*"))
     found = found.unionByName(map_rows(stranded, JudgeCommits(live=options.live)))
     found = found.unionByName(map_rows(results.where(f.size("stalled_retention") > 0), JudgeRetention(now_ms)))
-    return found if options.rules is None else found.where(f.col("rule").isin(*options.rules))
+    if options.rules is None or options.rules >= RULES.keys():
+        return found
+    return found.where(f.col("rule").isin(*options.rules))
 
 
 def partition_tables(results: DataFrame, found: DataFrame, judged: DataFrame) -> dict[str, DataFrame]:
