@@ -27,20 +27,9 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
-@click.option(
-    "--master",
-    metavar="URL",
-    default="local[*]",
-    show_default=True,
-    help="Spark's master: local[N], spark://..., yarn, k8s://...",
-)
+@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master: spark://, yarn.")
 @click.option("--conf", "config", multiple=True, type=SparkSetting(), help="A setting of Spark's own; may be repeated.")
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="Keep results here (or at a URI), and read only what has changed the next time.",
-)
+@click.option("--out", type=PATH, metavar="DIR", help="Keep results here, or at a URI; later read what has changed.")
 @click.option(
     "--table", metavar="NAME", help="Append the findings to a table of Spark's catalogs: catalog.db.findings."
 )
@@ -82,19 +71,16 @@ def command(
     from kidx.report.screens.fleet import render_fleet
     from kidx.report.screens.fleet_page import fleet_page
     from kidx.report.screens.progress import ProgressLine
-    from kidx.surgery.output import refuse_file
 
     for wanted, option in ((report, "--report"), (entries, "--entries"), (fresh, "--fresh")):
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
     options, expanded = checking.options(reporting.codes(RULES)), paths_from(paths, from_file)
-    if spark_log is not None:
-        refuse_file(spark_log)
     with ProgressLine() as progress:
         progress("starting Spark")
         with spark_session(master, dict(config), spark_log) as spark:
-            wanted = {"fresh": fresh, "entries": entries, "compaction": compaction}
-            scanned = scan(spark, expanded, options, out=out, progress=progress, **wanted)
+            extras = {"fresh": fresh, "entries": entries, "compaction": compaction}
+            scanned = scan(spark, expanded, options, out=out, progress=progress, **extras)
             checked, fleet = scanned.checked(), scanned.summary()
             tables, counts = fleet.tables(), fleet.counts()
             summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))

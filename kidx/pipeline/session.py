@@ -25,6 +25,7 @@ from kidx.errors import CannotRead, KidxError, MissingExtra
 from kidx.execution import cpu_count
 from kidx.pipeline.java import choose_java_home
 from kidx.pipeline.masters import check_master, is_local, on_loopback
+from kidx.surgery.output import refuse_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,9 +69,12 @@ def spark_session(
     """A session at `master` for a `with` block. `config` are Spark's own settings, which override kidx's.
 
     Spark's log goes to `log_file`, else to a temporary file that is kept only if the session fails. The JVM always ends
-    with the block. Raises MissingExtra, UsageError for a malformed master, CannotRead for one that does not answer.
+    with the block. Raises MissingExtra, Refused for a log among evidence, UsageError for a malformed master, CannotRead
+    for one that does not answer.
     """
     need_spark()
+    if log_file is not None:
+        refuse_file(log_file)
     check_master(master)
     _silence_lost_connections()
     _remove_abandoned()
