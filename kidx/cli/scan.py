@@ -66,7 +66,7 @@ def command(
 
     need_spark()
     from kidx.checks.catalogue import RULES
-    from kidx.pipeline.scanning import scan
+    from kidx.pipeline.scanning import scan, store_at
     from kidx.report.findings.rows import summary_of
     from kidx.report.screens.fleet import render_fleet
     from kidx.report.screens.fleet_page import fleet_page
@@ -76,6 +76,8 @@ def command(
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
     options, expanded = checking.options(reporting.codes(RULES)), paths_from(paths, from_file)
+    if out is not None:
+        store_at(out, expanded)  # before Spark starts
     with ProgressLine() as progress:
         progress("starting Spark")
         with spark_session(master, dict(config), spark_log) as spark:

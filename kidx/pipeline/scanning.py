@@ -65,12 +65,7 @@ def scan(
     options = (options or Options())._replace(**checks)
     paths = list(expand([paths] if isinstance(paths, str) else paths))
     now_ms = time.time_ns() // 1_000_000
-    runs = None
-    if out is not None:
-        refuse_place(out, paths)
-        store = Store(out)
-        store.try_out()
-        runs = Runs(store)
+    runs = None if out is None else Runs(store_at(out, paths))
     ship(spark)
     with _causes(spark, out):
         progress("listing")
@@ -84,6 +79,17 @@ def scan(
             progress("writing entries")
             scanned.write_entries(fresh=fresh)
     return scanned
+
+
+def store_at(out: str, paths: Iterable[str]) -> Store:
+    """The store for results at `out`, after a file was written there and deleted again.
+
+    Raises Refused for a place among `paths`, or one that cannot be written to.
+    """
+    refuse_place(out, paths)
+    store = Store(out)
+    store.try_out()
+    return store
 
 
 class Scanned:

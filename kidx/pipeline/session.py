@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from kidx.errors import CannotRead, KidxError, MissingExtra
 from kidx.execution import cpu_count
+from kidx.pipeline.frames import reason
 from kidx.pipeline.java import choose_java_home
 from kidx.pipeline.masters import check_master, is_local, on_loopback
 from kidx.surgery.output import refuse_file
@@ -217,7 +218,7 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
                 f"--master {master}: it accepted the connection, but gave no Spark master's answer in "
                 f"{REGISTER_SECONDS} s"
             ) from None
-        raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or type(e).__name__}") from None
+        raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or reason(e)}") from None
     finally:
         done.set()
 

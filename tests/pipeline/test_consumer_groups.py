@@ -16,8 +16,8 @@ from kidx.pipeline.frames import frame_of
 from kidx.pipeline.places import place_of
 from kidx.pipeline.replicas import ReplicaIdentity
 from kidx.pipeline.results import RESULT, result_row
+from tests.pipeline.support import kidx_process
 from tests.state.building import TIME, Log, commit
-from tests.support import kidx
 
 TOPIC = "__consumer_offsets"
 
@@ -98,7 +98,7 @@ def test_what_is_not_in_the_fleet_or_of_another_cluster_is_not_judged(spark: Any
 @pytest.mark.spark
 def test_a_scan_reports_them_and_keeps_them(tmp_path: Path) -> None:
     fleet(tmp_path / "data")
-    first, again = (kidx("scan", tmp_path / "data", "--out", tmp_path / "out") for _ in range(2))
+    first, again = (kidx_process("scan", tmp_path / "data", "--out", tmp_path / "out") for _ in range(2))
     for ran in (first, again):
         assert ran.status == 1 and b"KX604" in ran.out and b"KX605" in ran.out
         assert b"groups      lost has committed 4 in t-0, which begins at 10: 6 records were deleted unread" in ran.out
