@@ -178,6 +178,7 @@ def glob_remote(pattern: str) -> Iterator[str]:
 def locate(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path inside it."""
     scheme, _, rest = uri.partition("://")
+    scheme = "s3" if scheme in ("s3a", "s3n") else scheme  # Hadoop's names of the same stores
     authority, slash, inside = rest.partition("/")
     fs, root = _file_system(f"{scheme}://{authority}")
     return fs, (root.rstrip("/") + slash + inside).rstrip("/") or "/"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -25,7 +27,11 @@ def ship(spark: SparkSession) -> None:
     Local executors import kidx from where this process does. Spark Connect gets it as an artifact.
     """
     connect = type(spark).__module__.startswith("pyspark.sql.connect")
-    if spark in _SERVED or (not connect and is_local(str(spark.sparkContext.master))):
+    if not connect and is_local(str(spark.sparkContext.master)):
+        if "PYSPARK_PYTHON" not in os.environ:  # Spark would start the first python3 of the path, which may lack kidx
+            spark.sparkContext.pythonExec = sys.executable
+        return
+    if spark in _SERVED:
         return
     directory = Path(tempfile.mkdtemp(prefix="kidx-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)

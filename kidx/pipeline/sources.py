@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kidx.errors import KidxError, UsageError
-from kidx.evidence import absolute
+from kidx.evidence import absolute, must_exist
 from kidx.logdir.tree import expand
 from kidx.pipeline.filters import Conditions, conditions_from, take
 from kidx.pipeline.frames import spark_schema
@@ -59,6 +59,9 @@ class KidxDataSource(DataSource):
         skip = self._option("on_error", "fail", ("fail", "skip")) == "skip"
         conditions = conditions_from(self.options, schema_of(self._kind()).names)
         return kind(self._kind(), self._paths(), self._arrow_schema(), conditions, self._partition_bytes(), skip)
+
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802 (Spark's name)
+        raise UsageError('format("kidx") reads files that are there; it has no streaming reader, use spark.read')
 
     def _kind(self) -> str:
         kind = self.options.get("kind")
@@ -105,7 +108,10 @@ class KidxReader(DataSourceReader):
         self.partition_bytes, self.skip_unreadable = partition_bytes, skip_unreadable
 
     def partitions(self) -> Sequence[InputPartition]:
-        pieces = find_pieces(self.kind, expand(self.paths), self.conditions, self.partition_bytes)
+        paths = list(expand(self.paths))
+        for path in paths:
+            must_exist(path)
+        pieces = find_pieces(self.kind, paths, self.conditions, self.partition_bytes)
         groups = packed(pieces, self.partition_bytes)
         # Spark would make InputPartition(None) of an empty list.
         return [InputPartition(group) for group in groups] or [InputPartition([])]

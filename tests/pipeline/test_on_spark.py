@@ -69,6 +69,21 @@ def test_what_cannot_be_read_fails_in_a_sentence_or_is_skipped(reader: Any, tmp_
     assert reader("offset_index", str(tmp_path / "t-0"), on_error="skip").count() == 1
     with pytest.raises(Exception, match="kind 'nothing': choose one of offset_index"):
         reader("nothing").collect()
+    with pytest.raises(Exception, match="/nope: no such file or directory"):
+        reader("batches", "/nope").collect()
+
+
+def test_a_stream_is_refused_in_a_sentence(spark: Any, reader: Any) -> None:
+    with pytest.raises(Exception, match="it has no streaming reader"):
+        spark.readStream.format("kidx").option("kind", "batches").load(TXN).writeStream.format("noop").start()
+
+
+def test_a_session_without_pyspark_python_runs_tasks_with_this_python(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python3")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    assert scanned(spark, SET / "fleet" / "broker-1").units_read > 4
 
 
 def scanned(spark: Any, root: Path, out: Path | None = None, **options: Any) -> Scanned:
