@@ -55,6 +55,7 @@ UNIT = pa.schema(
         ("bytes", pa.int64()),
         ("files", pa.int64()),
         ("cost", pa.int64()),  # bytes, plus COST_PER_FILE_BYTES for each file
+        ("listing", pa.string()),  # of a directory in a store, JSON: [name, size, mtime_ns, is_dir] of each entry
         ("unlisted", pa.string()),  # why it could not be listed; null otherwise
     ]
 )
@@ -188,13 +189,30 @@ class ListUnits(TaskFunction):
         log_dirs = LogDirs()
         for row in sent:
             path, given = from_arrow_text(row["path"]), from_arrow_text(row["given"])
-            for found in walk_tree(path) if row["deep"] else _alone(path):
+            for found in _walk(path) if row["deep"] else _alone(path):
                 if isinstance(found, CannotRead):
                     yield _unlisted(row["root"], str(found).replace(path, given, 1))
                 elif any(parse_file_name(entry.name) for entry in found.entries):
                     below = found.directory[len(path) :].lstrip("/")
                     target = Target(os.path.join(given, below) if below else given)
                     yield unit_row(row["root"], target, self.options, log_dirs, found.directory, found.entries)
+
+
+def _walk(path: str) -> Iterator[Listing | CannotRead]:
+    """As walk_tree. A store lists everything below a directory with a request per 1,000 names."""
+    if not is_uri(path):
+        yield from walk_tree(path)
+        return
+    from kidx.evidence.remote import known_listings, list_tree
+
+    try:
+        tree = list_tree(path)
+    except CannotRead as e:
+        yield e
+        return
+    with known_listings(tree):
+        for directory, entries in sorted(tree.items()):
+            yield Listing(directory, entries)
 
 
 def _alone(path: str) -> Iterator[Listing | CannotRead]:
@@ -260,8 +278,14 @@ def unit_row(
         "bytes": size,
         "files": files,
         "cost": size + files * COST_PER_FILE_BYTES,
+        "listing": _as_json(entries or ()) if is_uri(path) else None,
         "unlisted": None,
     }
+
+
+def _as_json(entries: Sequence[Entry]) -> str:
+    facts = ((entry.name, entry.stat(), entry.is_dir(follow_symlinks=False)) for entry in entries)
+    return json.dumps([(name, status.st_size, status.st_mtime_ns, is_dir) for name, status, is_dir in facts])
 
 
 def _never_again(text: str) -> str:

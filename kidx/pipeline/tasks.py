@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -44,8 +45,12 @@ class CheckUnits(TaskFunction):
 
     def rows(self, sent: Iterator[Row]) -> Iterator[Row]:
         log_dirs, repeated = LogDirs(), _attempt() > 0
-        for unit in sent:
-            yield self.alone(unit, log_dirs) if repeated else self.check(unit, log_dirs)
+        with ExitStack() as listings:
+            known: set[str] = set()
+            for unit in sent:
+                if unit["listing"] is not None:
+                    _list_log_dir(unit, known, listings)
+                yield self.alone(unit, log_dirs) if repeated else self.check(unit, log_dirs)
 
     def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
         made = super().batch(rows)
@@ -67,6 +72,29 @@ class CheckUnits(TaskFunction):
             return result_row(unit, not_checked(from_arrow_text(unit["directory"]), why))
 
 
+def _list_log_dir(unit: Row, known: set[str], listings: ExitStack) -> None:
+    """List the log dir of a unit in a store, once for all units of a task."""
+    from kidx.evidence.remote import known_listings, list_remote
+
+    path = from_arrow_text(unit["path"])
+    log_dir = path if unit["log_dir"] else os.path.dirname(path)
+    if log_dir not in known:
+        known.add(log_dir)
+        with suppress(KidxError):  # what needs it reports it
+            listings.enter_context(known_listings({log_dir: list_remote(log_dir)}))
+
+
+def _as_listed(unit: Row) -> AbstractContextManager[None]:
+    """A context in which the sizes and times of a unit's files are those of the listing, if it is in a store."""
+    if unit["listing"] is None or unit["log_dir"]:
+        return nullcontext()
+    from kidx.evidence.remote import RemoteEntry, known_listings
+
+    path = from_arrow_text(unit["path"])
+    entries = [RemoteEntry(path, n, size, mtime, is_dir=d) for n, size, mtime, d in json.loads(unit["listing"])]
+    return known_listings({path: entries})
+
+
 def _attempt() -> int:
     from pyspark import TaskContext
 
@@ -86,7 +114,7 @@ def check_unit(unit: Row, options: Options, log_dirs: LogDirs, now_ms: int) -> R
     if names is not None:
         paths = [(there, given) for given, there in names.values()] + paths
         names = {name: there for name, (_, there) in names.items()}
-    with inflation_budget(options.max_inflate_bytes):  # a unit's: executors share none
+    with inflation_budget(options.max_inflate_bytes), _as_listed(unit):  # a unit's budget: executors share none
         row = _checked(Target(directory, names), unit, options, log_dirs, now_ms)
     shown = ("skipped", "findings", "unread")
     return row | {name: as_given(row[name], paths) for name in shown}
