@@ -49,7 +49,7 @@ class CheckUnits(TaskFunction):
             known: set[str] = set()
             for unit in sent:
                 if unit["listing"] is not None:
-                    _list_log_dir(unit, known, listings)
+                    _list_above(unit, known, listings)
                 yield self.alone(unit, log_dirs) if repeated else self.check(unit, log_dirs)
 
     def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
@@ -72,16 +72,16 @@ class CheckUnits(TaskFunction):
             return result_row(unit, not_checked(from_arrow_text(unit["directory"]), why))
 
 
-def _list_log_dir(unit: Row, known: set[str], listings: ExitStack) -> None:
-    """List the log dir of a unit in a store, once for all units of a task."""
+def _list_above(unit: Row, known: set[str], listings: ExitStack) -> None:
+    """List the directory above a unit in a store, and a log dir itself, once for all units of a task."""
     from kidx.evidence.remote import known_listings, list_remote
 
     path = from_arrow_text(unit["path"])
-    log_dir = path if unit["log_dir"] else os.path.dirname(path)
-    if log_dir not in known:
-        known.add(log_dir)
-        with suppress(KidxError):  # what needs it reports it
-            listings.enter_context(known_listings({log_dir: list_remote(log_dir)}))
+    for directory in {os.path.dirname(path), path} if unit["log_dir"] else {os.path.dirname(path)}:
+        if directory not in known:
+            known.add(directory)
+            with suppress(KidxError):  # what needs it reports it
+                listings.enter_context(known_listings({directory: list_remote(directory)}))
 
 
 def _as_listed(unit: Row) -> AbstractContextManager[None]:
