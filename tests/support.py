@@ -87,9 +87,9 @@ def forked_kidx(
 
 @cache
 def _import_commands() -> None:
-    """Import all that a command may import, once for all forks; Spark excepted."""
+    """Import all that a command may import, once for all forks; except what needs an extra."""
     for module in pkgutil.walk_packages(kidx_package.__path__, "kidx."):
-        if not module.name.startswith(("kidx.__main__", "kidx.pipeline")):
+        if not module.name.startswith(("kidx.__main__", "kidx.pipeline", "kidx.sql")):
             importlib.import_module(module.name)
 
 

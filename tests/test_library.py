@@ -23,12 +23,16 @@ CLEAN = OWN_FIXTURES / "kafka-4.3.1" / "clean"
 PLAIN = CLEAN / "plain-0"
 
 
-def test_the_page_prints_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "least"), [("library.md", 30), ("notebook.md", 9)])
+def test_the_page_prints_what_it_says(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "notebook.md":
+        pytest.importorskip("pyarrow")
+        pytest.importorskip("duckdb")
     monkeypatch.chdir(ROOT)
-    page = ROOT / "docs" / "library.md"
+    page = ROOT / "docs" / name
     sessions = "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL))
     test = doctest.DocTestParser().get_doctest(sessions, {}, page.name, str(page), 0)
-    assert len(test.examples) > 30
+    assert len(test.examples) > least
     said: list[str] = []
     results = doctest.DocTestRunner().run(test, out=said.append)
     assert results.failed == 0, "".join(said)

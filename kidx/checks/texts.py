@@ -10,8 +10,11 @@ LOADS_IT = (
 TIERED = " A tiered-storage cache (RemoteIndexCache) still makes the old check of the last entry when it loads a file."
 CONFIRM_BY_REBUILD = (
     "To confirm, rebuild the index from its log into another directory and compare: `kidx rebuild DIRECTORY --output "
-    "FIXED`, then `kidx diff`. The log is the truth, an index only a shortcut into it; replace the one file with the "
-    "rebuilt one while the broker is stopped. Deleting every index of the broker, the folk remedy, makes it read "
-    "every log again at its next start."
+    "FIXED`, then `kidx diff`. An index is derived from its log. Replace the damaged file alone while the broker is "
+    "stopped: deleting all of a broker's indexes makes it read every log at its next start."
 )
-FETCH_ANEW = "let this replica fetch the partition anew from a healthy one"
+REBUILD_STATE_FILE = "kidx rebuild FILE --in-place"
+FETCH_AGAIN = (
+    "let this replica fetch the partition again from a healthy one; if none is healthy: "
+    "kidx recover REPLICA... --output DIR"
+)

@@ -79,7 +79,7 @@ def _print_tables(paths: list[str], form: str, kind: str | None, iso: bool, requ
     files = list(input_files(paths, kind, KINDS))
     if form == "csv" and len({ROW_KINDS.get(f.kind, f.kind) for f in files if isinstance(f, InputFile)}) > 1:
         raise UsageError("csv holds one kind of row, and these files have several; choose one with --kind")
-    several = [file.path for file in files if isinstance(file, InputFile)] != paths
+    several = len(files) > 1 or [file.path for file in files if isinstance(file, InputFile)] != paths
     printer = Printer(form, iso=iso, headings=several, any_schema="kidx.dump.v1")
 
     def print_file(file: InputFile) -> int:

@@ -15,6 +15,8 @@ COMMANDS = {
     "diff": ("kidx.cli.diff", "Compare two replicas, or two files of one kind."),
     "scan": ("kidx.cli.scan", "Check the log dirs of a fleet with Spark, and report on the fleet."),
     "dump": ("kidx.cli.dump", "Print the contents of a file, entry by entry."),
+    "export": ("kidx.cli.export", "Write records to Parquet, Arrow, JSON lines or CSV."),
+    "query": ("kidx.cli.query", "Run SQL over records, batches, indexes, segments and findings."),
     "stat": ("kidx.cli.stat", "Show sizes and ranges of indexes."),
     "lookup": ("kidx.cli.lookup", "Search as a broker does, and show the probes."),
     "trace": ("kidx.cli.trace", "Show which 4 KB pages look-ups touch."),

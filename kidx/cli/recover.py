@@ -6,6 +6,7 @@ import click
 
 from kidx.cli import options
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import key_file_option
 from kidx.cli.values import PATH, Number
 from kidx.errors import UsageError
 from kidx.report.printing import complain, print_table
@@ -31,6 +32,7 @@ _EXAMPLES = options.examples(
 @click.option(
     "--topic-id", "topic_ids", multiple=True, metavar="NAME=ID", help="A topic's id in the cluster that is to take it."
 )
+@key_file_option
 @from_file_option
 @options.max_inflate_option
 @options.format_option()
@@ -46,9 +48,10 @@ def command(
 ) -> int:
     """Build a log dir that a broker loads without recovery from what is left of one or several replicas.
 
-    A REPLICA is a partition's directory, a log dir, or a directory with several of them. Every batch whose CRC holds in
-    one of them is taken, byte for byte: of each range of offsets the copy of the highest leader epoch. Indexes,
-    leader-epoch-checkpoint, producer snapshots and the log dir's own files are new. Replicas are only read.
+    A REPLICA is a partition's directory, a log dir, a remote tier, or a directory with several of them. Every batch
+    whose CRC holds in one of them is taken, byte for byte: of each range of offsets the copy of the highest leader
+    epoch. Indexes, leader-epoch-checkpoint, producer snapshots and the log dir's own files are new. Replicas are only
+    read.
 
     The report says what came from where, what is missing and why. The exit status is 1 where something is missing. A
     run that was interrupted goes on when the same command is given again.

@@ -14,13 +14,14 @@ from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.report.printing import print_table
 
+RESETS = "reset-offsets"  # what kafka-consumer-groups.sh --reset-offsets --from-file reads
 _EXAMPLES = """
 \b
 Examples:
   kidx state /var/lib/kafka/data/__consumer_offsets-17 --kind committed_offset
   kidx state __consumer_offsets-17 --at 2026-11-17T10:00:00Z --format jsonl
   kidx state __cluster_metadata-0 --diff 4100 4200
-  kidx state /var/lib/kafka/data --group billing
+  kidx state /var/lib/kafka/data --group billing --format reset-offsets
   kidx state --quorum controller1 controller2 controller3
   kidx state broker1 broker2 broker3 --transactional-id payments-4
 """
@@ -42,13 +43,11 @@ def known_kinds() -> list[str]:
 @click.option("--at", metavar="OFFSET|TIME", help="At that moment: before an offset, or up to an ISO 8601 time.")
 @click.option("--diff", nargs=2, metavar="A B", help="What changed between two such moments.")
 @click.option("--kind", "kinds", multiple=True, type=OneOf("KIND", known_kinds), help="Only this kind; repeatable.")
-@click.option(
-    "--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, if its directory does not say."
-)
+@click.option("--decoder", callback=topic_family, metavar="TOPIC", help="Which topic it is, if no name says so.")
 @click.option("--quorum", is_flag=True, help="Compare copies of __cluster_metadata-0: which one is the best seed.")
 @options.max_inflate_option
 @options.iso_option
-@options.format_option()
+@options.format_option(RESETS)
 def command(
     paths: tuple[str, ...],
     from_file: str | None,
@@ -73,8 +72,8 @@ def command(
     from kidx.state.replay import kinds_of, state_at
     from kidx.tables.state import Replayed, difference_table, fact_table, parse_moment
 
-    if at and diff:
-        raise UsageError("--at and --diff cannot be combined; run kidx state twice")
+    if diff and (at or form == RESETS):
+        raise UsageError("--diff is about two moments; it cannot be combined with --at or --format reset-offsets")
     expanded = paths_from(paths, from_file)
     if quorum:
         if at or diff or kinds or decoder or any(asked.values()):
@@ -94,6 +93,8 @@ def command(
     states = [[Replayed(p, state_at(p, family, moment)) for p, family in partitions] for moment in moments]
     what = log_dirs, question, kinds
     table = difference_table(states[0], states[1], *what) if diff else fact_table(states[0], *what)
-    from kidx.report.screens.state import show
+    from kidx.report.screens.state import show, write_resets
 
+    if form == RESETS:
+        return print_table(table, "text", write_resets)
     return print_table(table, form, partial(show, iso=iso), iso=iso)

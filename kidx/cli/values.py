@@ -58,6 +58,15 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
         return size
 
 
+class Rate(Bytes):
+    """Bytes per second: 50MB/s, 200MiB."""
+
+    name = "BYTES/S"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return super().convert(str(value).removesuffix("/s"), param, ctx)
+
+
 class BrokerVersion(click.ParamType):  # type: ignore[type-arg]
     """A release of Kafka: 3.7 or 3.7.2, as a tuple of numbers."""
 

@@ -9,6 +9,7 @@ from kidx.cli.known_findings import KnownFindings, known_findings_options
 from kidx.cli.options import format_option
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.reporting import Reporting, reporting_options
+from kidx.cli.scrub_options import Scrubbing, scrub_options
 from kidx.cli.tier_options import tier_options
 from kidx.cli.values import JOBS, PATH
 from kidx.errors import UsageError
@@ -30,6 +31,7 @@ Examples:
   kidx verify /var/lib/kafka/data --remote s3://tier --key-file main=private.pem
   kidx verify --write-baseline known.json data
   kidx verify --baseline known.json data
+  kidx verify --rate 50MB/s --resume /var/lib/kidx/scrub.json /var/lib/kafka/data
   kidx explain KX105
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""
@@ -41,6 +43,7 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @known_findings_options
 @checking_options
 @tier_options
+@scrub_options
 @click.option(
     "--kind",
     type=click.Choice(["log", "offset_index", "time_index", "transaction_index", "producer_snapshot"]),
@@ -58,6 +61,7 @@ def command(
     remote: tuple[str, ...],
     known: KnownFindings,
     checking: Checking,
+    scrubbing: Scrubbing,
     kind: str | None,
     jobs: int | None,
     suggest: bool,
@@ -70,7 +74,6 @@ def command(
     With --remote, log dirs are held against their tier and __remote_log_metadata; a tier alone can be a PATH.
     """
     from kidx.checks.catalogue import RULES
-    from kidx.checks.engine.run import check_all
     from kidx.checks.engine.targets import targets_of
     from kidx.report.screens.progress import ProgressBar
 
@@ -88,13 +91,10 @@ def command(
         jobs = 1  # pyarrow's clients of remote stores do not survive a fork; use `kidx scan` for a fleet in a store
     options = checking.options(rules, kind, jobs or usual_jobs())._replace(remote=remote)
     with ProgressBar("checked") as progress:
-        checked = known.kept(check_all(targets_of(expanded), options, progress), settings, RULES)
+        checked = known.kept(scrubbing.check(targets_of(expanded), options, progress), settings, RULES)
     status = reporting.show(form, checked, RULES, expanded)
     if suggest:
-        from kidx.report.findings.suggestions import render_suggestions
-        from kidx.state.metadata import cluster_of
-        from kidx.surgery.advice import suggest as suggestions_for
-        from kidx.surgery.index_interval import IntervalFinder
+        from kidx.report.findings.suggestions import suggest_repairs
 
-        render_suggestions(suggestions_for(checked.findings, RULES, IntervalFinder(cluster_of)), RULES, form)
+        suggest_repairs(checked.findings, RULES, form)
     return status

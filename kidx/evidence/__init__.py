@@ -5,8 +5,8 @@ opens object stores, `listing` knows names, `page_cache` reads without changing 
 import from here.
 """
 
-from kidx.evidence.file import Evidence, from_bytes, system_failures
-from kidx.evidence.limits import SMALL_FILE_BYTES
+from kidx.evidence.file import Evidence, from_bytes, reading_rate, system_failures
+from kidx.evidence.limits import INDEX_BYTES, SMALL_FILE_BYTES
 from kidx.evidence.listing import (
     STDIN_NAMES,
     Entry,
@@ -22,6 +22,7 @@ from kidx.evidence.listing import (
 from kidx.evidence.local import STREAM_LIMIT_BYTES, open_evidence, open_inside, read_file
 
 __all__ = [
+    "INDEX_BYTES",
     "SMALL_FILE_BYTES",
     "STDIN_NAMES",
     "STREAM_LIMIT_BYTES",
@@ -39,5 +40,6 @@ __all__ = [
     "open_evidence",
     "open_inside",
     "read_file",
+    "reading_rate",
     "system_failures",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kidx.evidence.page_cache import NeutralReader
 
 _CHUNK_BYTES = 1 << 20
+_HOLES_FROM_BYTES = 64 << 20
 _FIRST_ZEROS_BYTES = 4096  # most files end in data, so the first look at a file's end is short
 _ZEROS = bytes(_CHUNK_BYTES)
 
@@ -51,6 +53,32 @@ def system_failures() -> Iterator[list[str]]:
         yield found
     finally:
         _failures.reset(token)
+
+
+class _Pace:
+    """Keeps reads below a number of bytes per second, by sleeping after each."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._rate, self._due = bytes_per_second, time.monotonic()
+
+    def spend(self, size: int) -> None:
+        """Wait until `size` more bytes fit the rate; unused time is not saved up."""
+        now = time.monotonic()
+        self._due = max(self._due, now) + size / self._rate
+        time.sleep(self._due - now)
+
+
+_pace: ContextVar[_Pace | None] = ContextVar("pace of reading", default=None)
+
+
+@contextmanager
+def reading_rate(bytes_per_second: float | None) -> Iterator[None]:
+    """Local files are read no faster than this meanwhile, by this process and, each for itself, those it forks."""
+    token = _pace.set(_Pace(bytes_per_second) if bytes_per_second else None)
+    try:
+        yield
+    finally:
+        _pace.reset(token)
 
 
 class Evidence:
@@ -109,6 +137,8 @@ class Evidence:
                 data += more
         except OSError as e:
             raise cannot_read(self.path, e) from None
+        if pace := _pace.get():
+            pace.spend(length)
         return data
 
     def read_range(self, position: int, length: int) -> bytes:
@@ -134,6 +164,8 @@ class Evidence:
                 done += came
         except OSError as e:
             raise cannot_read(self.path, e) from None
+        if pace := _pace.get():
+            pace.spend(done)
         return done
 
     def read_all(self, limit_bytes: int | None = None) -> bytes:
@@ -187,6 +219,23 @@ class Evidence:
             found.append((first, min(behind, end)))
             start = behind
         return found
+
+    def mostly_holes(self, start: int, end: int) -> bool:
+        """Whether [start, end) is long and at least half of it are holes.
+
+        Entries made of holes take memory that the file itself does not take. Brokers leave holes only after the last
+        entry of a file, and in the slots of RocketMQ's index.
+        """
+        if end - start < _HOLES_FROM_BYTES:
+            return False
+        return 2 * sum(behind - first for first, behind in self.data_ranges(start, end)) < end - start
+
+    def must_be_written(self, end: int) -> None:
+        """Raises CannotRead where [0, end), which has entries according to the file, is mostly holes."""
+        if self.mostly_holes(0, end):
+            raise CannotRead(
+                f"{self.path}: most of the {end:,} bytes up to its last entry are holes; no broker leaves such a file"
+            )
 
     def changed(self) -> bool:
         """Whether the file has another size or modification time than when it was opened. Raises CannotRead."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 SMALL_FILE_BYTES = 4 << 20
+INDEX_BYTES = 64 << 20  # of an index that is read as a whole besides the file that was asked for; brokers' have 10 MiB
 _SNAPSHOT_BYTES = 16 << 20
 _BY_NAME = {
     "leader-epoch-checkpoint": 1 << 20,

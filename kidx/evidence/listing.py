@@ -84,7 +84,7 @@ def _is_part(path: str) -> bool:
 
 def file_size(path: str) -> int:
     """A file's size in bytes, without opening it; a part of a remote segment is opened. Raises CannotRead."""
-    if _is_part(path) and not _there(path):
+    if _is_part(path) and (is_uri(path) or not _there(path)):
         from kidx.evidence.local import open_evidence
 
         with open_evidence(path) as evidence:
@@ -119,7 +119,7 @@ def exists(path: str) -> bool:
 
     Raises CannotRead.
     """
-    return _there(path) or _is_part(path)
+    return _is_part(path) or _there(path)
 
 
 def _there(path: str) -> bool:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from kidx.errors import CannotRead, KidxError, MissingExtra, TooLarge, UsageError, WrongFormat
 from kidx.evidence.file import Evidence
@@ -33,10 +33,12 @@ from kidx.formats.remote_objects import (
     parse_object_name,
 )
 
+T = TypeVar("T")
 MOST_CHUNK_BYTES = 128 << 20  # of the log; the plugin's default is 4 MiB
 MOST_PART_BYTES = 256 << 20  # of an index: an entry for every batch of a segment of 2 GiB
 _CHUNKS_KEPT = 2
 _MANIFESTS_KEPT = 256
+_SMALL_INDEXES_BYTES, _INDEXES_KEPT = 1 << 20, 4
 _KEY_BYTES = 1 << 16
 
 _key_files: ContextVar[Mapping[str, str]] = ContextVar("key files", default=MappingProxyType({}))
@@ -94,18 +96,27 @@ def open_part(path: str) -> Evidence | None:
 
 def has_part(path: str) -> bool:
     """Whether a path names a part of such a segment that is no object of its own. Raises CannotRead."""
-    from kidx.evidence.listing import is_file
-
     name = parse_object_name(path.rpartition("/")[2])
-    return name is not None and name.suffix in PARTS and is_file(path.removesuffix(name.suffix) + MANIFEST)
+    return name is not None and name.suffix in PARTS and _is_there(path.removesuffix(name.suffix) + MANIFEST)
 
 
 def read_manifest(path: str) -> Manifest:
     """The manifest at a path. Raises CannotRead, DamagedObject."""
+    known = _manifests.get(path)
+    if known is not None:
+        _manifests.move_to_end(path)
+        return known
+    from kidx.evidence.listing import is_uri
     from kidx.evidence.local import open_evidence
 
     with open_evidence(path) as evidence:
-        return _read_manifest(evidence)
+        try:
+            manifest = parse_manifest(evidence.read_all(MANIFEST_BYTES))
+        except (WrongFormat, TooLarge) as e:
+            raise DamagedObject(path, str(e).removeprefix(f"{path}: ")) from None
+    if is_uri(path):
+        _keep(_manifests, path, manifest, _MANIFESTS_KEPT)
+    return manifest
 
 
 def damaged_chunks(path: str, manifest: Manifest) -> Iterator[DamagedObject]:
@@ -127,37 +138,31 @@ def must_have_key(manifest: Manifest) -> None:
         _data_key(*manifest.data_key, _key_files.get().get(manifest.data_key[0]))
 
 
+# Of object stores, which answer slowly: each part of a segment needs the manifest, and indexes are mostly small.
+# Objects of a tier never change.
+_manifests: OrderedDict[str, Manifest] = OrderedDict()
+_indexes: OrderedDict[str, bytes] = OrderedDict()
+
+
+def _keep(kept: OrderedDict[str, T], path: str, value: T, most: int) -> None:
+    kept[path] = value
+    if len(kept) > most:
+        kept.popitem(last=False)
+
+
+def _is_there(manifest: str) -> bool:
+    from kidx.evidence.listing import is_file
+
+    return manifest in _manifests or is_file(manifest)
+
+
 def _manifest_of(path: str) -> tuple[str, str, Manifest] | None:
     """The stem and suffix of a part's path, and its manifest; None where there is no manifest."""
-    from kidx.evidence.listing import is_file
-    from kidx.evidence.local import open_evidence
-
     name = parse_object_name(path.rpartition("/")[2])
     if name is None or name.suffix in (INDEXES, MANIFEST):
         return None
     stem = path.removesuffix(name.suffix)
-    if not is_file(stem + MANIFEST):
-        return None
-    with open_evidence(stem + MANIFEST) as evidence:
-        return stem, name.suffix, _read_manifest(evidence)
-
-
-_manifests: OrderedDict[tuple[str, int, int], Manifest] = OrderedDict()
-
-
-def _read_manifest(evidence: Evidence) -> Manifest:
-    """A manifest, which stays in memory: each part of a segment needs it, and stores answer slowly."""
-    key = evidence.path, evidence.size, evidence.mtime_ns
-    manifest = _manifests.get(key)
-    if manifest is None:
-        try:
-            manifest = parse_manifest(evidence.read_all(MANIFEST_BYTES))
-        except (WrongFormat, TooLarge) as e:
-            raise DamagedObject(evidence.path, str(e).removeprefix(f"{evidence.path}: ")) from None
-        _manifests[key] = manifest
-        if len(_manifests) > _MANIFESTS_KEPT:
-            _manifests.popitem(last=False)
-    return manifest
+    return (stem, name.suffix, read_manifest(stem + MANIFEST)) if _is_there(stem + MANIFEST) else None
 
 
 def _open_log(path: str, manifest: Manifest) -> Evidence:
@@ -174,19 +179,30 @@ def _open_log(path: str, manifest: Manifest) -> Evidence:
 
 
 def _open_place(path: str, indexes: str, place: Place, manifest: Manifest) -> Evidence:
-    from kidx.evidence.local import open_plain
-
     if place.size > MOST_PART_BYTES:
         raise TooLarge(f"{path}: {place.size:,} bytes; kidx reads at most {MOST_PART_BYTES:,} of an index in a tier")
-    with open_plain(indexes) as evidence:
-        span = place.position, place.position + place.size
-        if span[1] > evidence.size:
-            raise DamagedObject(indexes, f"{evidence.size} bytes, and the manifest has an index up to {span[1]}", span)
-        data = evidence.read_range(place.position, place.size)
-        mtime_ns = evidence.mtime_ns
+    span = place.position, place.position + place.size
+    data = _read_place(indexes, *span)
+    if len(data) < place.size:
+        raise DamagedObject(indexes, f"the manifest has an index up to byte {span[1]}, and the object is shorter", span)
     if manifest.data_key is not None:
         data = _unsealed(_cipher_of(manifest), manifest.aad, data, indexes, span)
-    return Evidence(path, -1, len(data), mtime_ns, data)
+    return Evidence(path, -1, len(data), 0, data)
+
+
+def _read_place(path: str, start: int, end: int) -> bytes:
+    """Bytes of an object of indexes, fewer where it ends. Raises CannotRead."""
+    from kidx.evidence.listing import is_uri
+    from kidx.evidence.local import open_plain
+
+    if path in _indexes:
+        return _indexes[path][start:end]
+    with open_plain(path) as evidence:
+        if is_uri(path) and evidence.size <= _SMALL_INDEXES_BYTES:
+            data = evidence.read_range(0, evidence.size)
+            _keep(_indexes, path, data, _INDEXES_KEPT)
+            return data[start:end]
+        return evidence.read_range(start, end - start)
 
 
 class _ChunkedLog(Evidence):

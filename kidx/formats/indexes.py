@@ -201,6 +201,13 @@ def extent_of(index_format: IndexFormat, file: Bytes, *, search: bool = False) -
     return Extent(entries, (slots - entries) * width, torn)
 
 
+def zeros_not_read(index_format: IndexFormat, file: Bytes, extent: Extent) -> int:
+    """How many bytes of a zero tail that is no hole `extent_of` leaves out when it searches."""
+    end = file.size - extent.torn_bytes
+    ranges = file.data_ranges(extent.entries * index_format.size, end)
+    return max(0, ranges[-1][1] - ranges[0][0] - _SEARCHED_BYTES) if ranges else 0
+
+
 def _first_zero_slot(file: Bytes, width: int, slots: int) -> int:
     """The first all-zero slot, `slots` if there is none, in a file whose entries all come before it."""
     low, high, zeros = 0, slots, bytes(width)

@@ -53,7 +53,8 @@ class IndexReader:
         return self.extent.entries
 
     def hold(self) -> None:
-        """Read all entries into memory, for many look-ups."""
+        """Read all entries into memory, for many look-ups. Raises CannotRead where they are mostly holes."""
+        self._evidence.must_be_written(self.entries * self.index_format.size)
         self._held = self._evidence.read(0, self.entries * self.index_format.size)
 
     def entry(self, slot: int) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from kidx.lookup.transactions import is_aborted, open_transactions
 if TYPE_CHECKING:
     from kidx.formats.checkpoints import EpochStart
     from kidx.formats.records import Record
+    from kidx.lookup.partition_records import PartitionRecords
 
 # ListOffsetsRequest's special timestamps
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
@@ -148,8 +149,29 @@ class PartitionReader:
                     return segment, found
         return None, found
 
-    def records(self, start: int | None = None) -> Iterator[Record]:
-        """Every record of the partition from an offset on (default: the log start), control records among them."""
+    def records(
+        self,
+        start: int | None = None,
+        *,
+        end: int | None = None,
+        since: int | str | None = None,
+        until: int | str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> PartitionRecords:
+        """The partition's records from the offset `start` (default: the log start) to `end`, itself included.
+
+        `since` and `until` bound timestamps: epoch milliseconds, or ISO 8601; both are included. `columns` are those of
+        Arrow batches, None for all. Raises UsageError for a time that is none.
+        """
+        from kidx.lookup.partition_records import PartitionRecords
+        from kidx.segments.column_reader import Wanted
+        from kidx.text.quantities import timestamp_ms
+
+        times = [timestamp_ms(time) if isinstance(time, str) else time for time in (since, until)]
+        return PartitionRecords(self, Wanted((start, end), (times[0], times[1])), columns)
+
+    def each_record(self, start: int | None = None) -> Iterator[Record]:
+        """Every record from an offset on, one after another."""
         first = self.start_offset if start is None else start
         for segment in self.segments_from(self.segment_for(first)):
             with SegmentReader(segment) as reader:

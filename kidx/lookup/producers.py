@@ -31,19 +31,23 @@ class ProducerStates:
     def __init__(self, states: Iterable[ProducerState] = ()) -> None:
         self.states = {state.producer_id: state for state in states}
 
-    def take(self, window: Window, log: Evidence, from_offset: int = 0) -> None:
-        """Follow a window's batches, those that begin at `from_offset` or later. Raises LimitExceeded."""
+    def take(self, window: Window, log: Evidence, rows: int | None = None, from_offset: int = 0) -> None:
+        """Follow a window's first `rows` batches (all), those that begin at `from_offset` or later.
+
+        Raises LimitExceeded.
+        """
         wanted = (window.column("producer_id") >= 0) & (window.column("base_offset") >= from_offset)
+        if rows is not None:
+            wanted[rows:] = False
         if not wanted.any():
             return
-        rows = wanted.nonzero()[0]
-        control = window.control[rows]
+        concerned = wanted.nonzero()[0]
         start = 0
-        for at in control.nonzero()[0].tolist():
-            self._take_data(window, rows[start:at])
-            self._take_marker(window.batch(int(rows[at])), log)
+        for at in window.control[concerned].nonzero()[0].tolist():
+            self._take_data(window, concerned[start:at])
+            self._take_marker(window.batch(int(concerned[at])), log)
             start = at + 1
-        self._take_data(window, rows[start:])
+        self._take_data(window, concerned[start:])
 
     def _take_data(self, window: Window, rows: Ints) -> None:
         """ProducerAppendInfo.appendDataBatch: a producer's last batch counts, and the first of its transaction."""

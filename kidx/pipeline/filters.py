@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 NAMED = ("topic", "partition")  # decided by a directory's name alone, so Spark need not check again
-RANGED = ("segment", "base_offset", "offset", "timestamp", "max_timestamp")
+RANGED = ("segment", "base_offset", "offset", "timestamp", "max_timestamp", "producer_id")
+_NULLABLE = ("timestamp", "producer_id")  # records of old formats lack them
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -44,6 +45,11 @@ class Conditions:
             return False
         low, high = self.ranges.get(name, (_LEAST, _MOST))
         return segment <= high and (next_segment is None or next_segment > low)
+
+    def limits(self, name: str) -> tuple[int | None, int | None]:
+        """The bounds of a column, None where there is none."""
+        low, high = self.ranges.get(name, (_LEAST, _MOST))
+        return None if low <= _LEAST else low, None if high >= _MOST else high
 
     def mask(self, columns: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_] | None:
         """The rows that lie in the ranges of their columns: bool, shape (rows,); None for all rows."""
@@ -93,8 +99,8 @@ def take(conditions: Conditions, filters: list[Any]) -> list[Any]:
         name = item.attribute[0] if len(getattr(item, "attribute", ())) == 1 else ""
         kind = type(item).__name__
         value = getattr(item, "value", None)
-        if kind == "IsNotNull" and name in RANGED:
-            continue  # they are never null
+        if kind == "IsNotNull" and name in RANGED and name not in _NULLABLE:
+            continue
         if name in NAMED and kind in ("EqualTo", "In") and value is not None:
             conditions.restrict(name, value if kind == "In" else [value])
             continue

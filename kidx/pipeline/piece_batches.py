@@ -21,9 +21,10 @@ from kidx.pipeline.pieces import Piece
 from kidx.pipeline.results import finding_row
 from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
 from kidx.pipeline.segment_facts import segment_facts
-from kidx.segments.record_blocks import RecordDecoder
+from kidx.segments.arrow_records import record_array
+from kidx.segments.column_reader import DamagedRange, LogIndexes, Wanted, read_columns
 from kidx.segments.scan import scan
-from kidx.tables.arrow_records import binary_array
+from kidx.segments.walk import PREALLOCATED
 from kidx.tables.index_entries import IndexEntries
 
 if TYPE_CHECKING:
@@ -32,8 +33,17 @@ if TYPE_CHECKING:
     Columns = Mapping[str, Any]
 
 
-def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """A piece's rows as Arrow batches of `schema`, which has some or all of the kind's columns. Raises KidxError."""
+def read_piece(
+    kind: str,
+    piece: Piece,
+    conditions: Conditions,
+    schema: pa.Schema,
+    damage: list[DamagedRange] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """A piece's rows as Arrow batches of `schema`, which has some or all of the kind's columns. Raises KidxError.
+
+    Of records, those in damaged batches are left out; `damage` lists the bytes.
+    """
     if kind == FINDINGS_KIND:
         yield from _from_rows(piece, schema, map(finding_row, check_target(Target(piece.path), Options()).findings))
         return
@@ -44,6 +54,9 @@ def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schem
         )
         return
     with open_evidence(piece.path) as evidence:
+        if kind == RECORDS:
+            yield from _record_batches(evidence, piece, conditions, schema, damage)
+            return
         for columns in _columns(kind, evidence, piece):
             batch = _batch(columns, piece, conditions, schema)
             if len(batch):
@@ -53,7 +66,9 @@ def read_piece(kind: str, piece: Piece, conditions: Conditions, schema: pa.Schem
 def _columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
     if kind in INDEX_KINDS:
         return _index_columns(kind, evidence, piece)
-    return decoded_columns(evidence, piece) if kind == DECODED_RECORDS else _log_columns(kind, evidence, piece)
+    if kind == DECODED_RECORDS:
+        return decoded_columns(evidence, piece)
+    return map(_batch_columns, scan(evidence, start=piece.start, end=piece.end))
 
 
 def _index_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
@@ -62,23 +77,30 @@ def _index_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Colu
         yield dict(zip(entries.names, arrays, strict=True))
 
 
-def _log_columns(kind: str, evidence: Evidence, piece: Piece) -> Iterator[Columns]:
-    records = kind == RECORDS
-    windows = scan(evidence, start=piece.start, end=piece.end, check_crc=not records, hold=records)
-    decoder = RecordDecoder(evidence)
-    for window in windows:
-        if not records:
-            yield _batch_columns(window)
-            continue
-        for block in decoder.blocks(window):
-            yield {
-                **{name: block.column(name) for name in ("offset", "size", "header_count", "batch_position")},
-                "timestamp": block.timestamp,
-                "key": lambda chosen, b=block: binary_array(b.key.part(chosen)),
-                "value": lambda chosen, b=block: binary_array(b.value.part(chosen)),
-                "producer_id": window.column("producer_id")[block.batch],
-                "control": window.control[block.batch],
-            }
+def _record_batches(
+    evidence: Evidence,
+    piece: Piece,
+    conditions: Conditions,
+    schema: pa.Schema,
+    damage: list[DamagedRange] | None,
+) -> Iterator[pa.RecordBatch]:
+    least, most = conditions.limits("producer_id")
+    producer = least if least == most else None
+    wanted = Wanted(conditions.limits("offset"), conditions.limits("timestamp"), producer)
+    reader = read_columns(evidence, LogIndexes.next_to(piece.path), wanted, start=piece.start, end=piece.end)
+    place = _place(piece)
+    for columns in reader:
+        arrays = [
+            pa.repeat(pa.scalar(place[field.name], field.type), len(columns))
+            if field.name in place
+            else record_array(columns, field.name, field.type)
+            for field in schema
+        ]
+        yield pa.RecordBatch.from_arrays(
+            [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)], schema=schema
+        )
+    if damage is not None:
+        damage += [found for found in reader.damage if found.kind != PREALLOCATED]
 
 
 def _batch_columns(window: Window) -> Columns:

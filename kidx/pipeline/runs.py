@@ -72,7 +72,8 @@ class Runs:
         found = self._files(spark, [*([self.last.directory(UNITS)] if self.last else []), _JOURNAL], RESULT)
         if found is None:
             return None
-        near = f"x.rule = 'KX311' and cast(get_json_object(x.found, '$.timestamp') as bigint) <= {now_ms + FUTURE_MS}"
+        timestamp = "try_cast(get_json_object(x.found, '$.timestamp') as bigint)"
+        near = f"x.rule = 'KX311' and coalesce({timestamp} <= {now_ms + FUTURE_MS}, true)"
         valid = found.where(f.size("unread") == 0).where(f.expr(f"not exists(findings, x -> {near})"))
         return valid.dropDuplicates(["key", "mark"])
 

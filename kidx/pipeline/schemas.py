@@ -15,6 +15,7 @@ from kidx.formats.fields import Field
 from kidx.formats.indexes import INDEX_FORMATS, IndexFormat
 from kidx.logdir.names import INDEX_OF_KIND, LOG
 from kidx.pipeline.results import FINDINGS, SEGMENT
+from kidx.segments.arrow_records import record_schema
 
 BATCHES, RECORDS, DECODED_RECORDS = "batches", "records", "decoded_records"
 FINDINGS_KIND, SEGMENTS = "findings", "segments"
@@ -45,15 +46,9 @@ _BATCH = [
     ("crc_ok", _BOOL),
 ]
 _RECORD = [
-    ("offset", _INT),
-    ("timestamp", _INT),
-    ("key", pa.binary()),
-    ("value", pa.binary()),
-    ("header_count", pa.int32()),
+    PLACE[0],
+    *((f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in record_schema()),
     ("size", _INT),
-    ("batch_position", _INT),
-    ("producer_id", _HEADER["producer_id"]),
-    ("control", _BOOL),
 ]
 # Key and value are JSON texts, because each kind of record has other fields. None: no key, a tombstone.
 _DECODED = [
@@ -73,7 +68,7 @@ def schema_of(kind: str, columns: Iterable[str] | None = None) -> pa.Schema:
     if kind in INDEX_OF_KIND:
         whole = pa.schema([*PLACE, ("slot", _INT), *_entry_columns(INDEX_OF_KIND[kind])])
     elif kind in KINDS:
-        declared = {BATCHES: [*PLACE, *_BATCH], RECORDS: [*PLACE, *_RECORD], DECODED_RECORDS: [*PLACE, *_DECODED]}
+        declared = {BATCHES: [*PLACE, *_BATCH], RECORDS: _RECORD, DECODED_RECORDS: [*PLACE, *_DECODED]}
         declared |= {FINDINGS_KIND: [*PLACE[1:3], *FINDINGS], SEGMENTS: [*PLACE[1:3], *SEGMENT]}
         whole = pa.schema(declared[kind])
     else:

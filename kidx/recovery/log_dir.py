@@ -34,6 +34,7 @@ from kidx.state.metadata import cluster_of
 from kidx.surgery.index_interval import Interval, interval_of
 from kidx.surgery.new_file import flush_directory, refusing, write_all
 from kidx.surgery.output import refuse_overlap, refuse_place
+from kidx.surgery.state_files import checkpoint_bytes
 from kidx.surgery.workplace import locked, open_directory
 
 JOURNAL = ".kidx-recovery.jsonl"
@@ -277,12 +278,13 @@ class Recovery:
     def _root_files(self, results: Sequence[PartitionResult]) -> Iterator[tuple[str, bytes]]:
         """The checkpoints, the mark of a clean stop, and last meta.properties, without which no broker starts."""
         data = [r for r in results if not r.name.startswith(f"{METADATA_TOPIC}-")]
-        ends = {r.name: r.end_offset for r in data}
+        key = {r.name: (r.name.rpartition("-")[0], int(r.name.rpartition("-")[2])) for r in data}
+        ends = {key[r.name]: r.end_offset for r in data}
         yield RECOVERY_POINTS, checkpoint_bytes(ends)
         yield HIGH_WATERMARKS, checkpoint_bytes(ends)
-        moved = {r.name: r.log_start_offset for r in data if r.log_start_offset > (r.first_base or 0)}
+        moved = {key[r.name]: r.log_start_offset for r in data if r.log_start_offset > (r.first_base or 0)}
         yield LOG_STARTS, checkpoint_bytes(moved)
-        cleaned = {r.name: min(r.cleaned_to, r.end_offset) for r in data if r.cleaned_to is not None}
+        cleaned = {key[r.name]: min(r.cleaned_to, r.end_offset) for r in data if r.cleaned_to is not None}
         yield CLEANED_TO, checkpoint_bytes(cleaned)
         yield CLEAN_SHUTDOWN_MARK, b'{"version":0,"brokerEpoch":-1}'
         if self._home is not None and any(r.name.startswith(f"{METADATA_TOPIC}-") for r in results):
@@ -328,15 +330,6 @@ class _Done(NamedTuple):
 
     results: dict[str, PartitionResult]
     complete: bool
-
-
-def checkpoint_bytes(offsets: Mapping[str, int]) -> bytes:
-    """An offset checkpoint; partitions by name (topic-number)."""
-    lines = []
-    for name, offset in offsets.items():
-        topic, _, number = name.rpartition("-")
-        lines.append(f"{topic} {number} {offset}")
-    return "".join(f"{line}\n" for line in ("0", len(lines), *lines)).encode()
 
 
 def meta_properties_bytes(identity: Identity) -> bytes:

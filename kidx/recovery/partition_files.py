@@ -22,8 +22,8 @@ from kidx.surgery.content import Joined
 from kidx.surgery.new_file import flush_directory, refusing, state_for_new_file, write_file
 from kidx.surgery.recovered_transactions import RecoveredTransactions
 from kidx.surgery.recovery import recover
+from kidx.surgery.state_files import LEADER_EPOCHS, leader_epoch_bytes
 
-LEADER_EPOCHS = "leader-epoch-checkpoint"
 _SNAPSHOT_BYTES = 1 << 30
 
 
@@ -118,14 +118,6 @@ def write_new_file(directory: str, name: str, content: Evidence, mtime_ns: int |
             write_file(place, name, content, state_for_new_file(place, None), mtime_ns=mtime_ns)
         finally:
             os.close(place)
-
-
-def leader_epoch_bytes(epochs: Sequence[tuple[int, int]], log_start: int) -> bytes:
-    """A leader-epoch-checkpoint: of the epochs before the log start only the last stays (truncateFromStart)."""
-    before = [epoch for epoch, start in epochs if start <= log_start]
-    lines = [(before[-1], log_start)] if before else []
-    lines += [(epoch, start) for epoch, start in epochs if start > log_start]
-    return "".join(f"{line}\n" for line in ("0", len(lines), *(f"{e} {s}" for e, s in lines))).encode()
 
 
 def _joined(pieces: Sequence[Piece], name: str, stack: ExitStack) -> tuple[Evidence, int | None]:

@@ -14,6 +14,7 @@ from kidx.logdir.log_dir import CLEANED_TO, HIGH_WATERMARKS, LOG_STARTS, RECOVER
 from kidx.recovery.merge import Bools, Chosen, Conflict, Merge
 from kidx.recovery.sound_batches import Damage, Rows, SoundBatches
 from kidx.recovery.sources import Recoverable, Replica, first_offset_known, leader_epochs
+from kidx.surgery.state_files import new_epochs
 
 TAKEN, MISSING, CONFLICT, LEFT_OUT = "taken", "missing", "conflict", "left_out"
 _MOST_SEGMENT_BYTES = 2**31 - 1
@@ -314,9 +315,7 @@ def _stretches(chosen: Chosen, base_offsets: Sequence[Sequence[int]]) -> Iterato
 def _new_epochs(rows: Rows, epoch: int) -> list[tuple[int, int]]:
     """The leader epochs above the highest before them, each with the base offset of its first batch."""
     known = rows[rows["known"]]
-    before = np.maximum.accumulate(np.concatenate(([epoch], known["epoch"])))[:-1]
-    new = known[known["epoch"] > before]
-    return list(zip(new["epoch"].tolist(), new["base"].tolist(), strict=True))
+    return new_epochs(known["epoch"], known["base"], epoch)
 
 
 def _add_piece(pieces: list[Piece], piece: Piece) -> None:

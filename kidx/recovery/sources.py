@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kidx.errors import CannotRead, KidxError
-from kidx.evidence import must_exist, read_file
-from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
+from kidx.evidence import must_exist
+from kidx.formats.checkpoints import EpochStart
 from kidx.logdir import LogDir
 from kidx.logdir.log_dir import partition_identity
 from kidx.logdir.names import LOG, parse_file_name
 from kidx.logdir.tree import Partition, Segment, walk_tree
+from kidx.surgery.state_files import epochs_in
+from kidx.tiered.lineage import since
+from kidx.tiered.objects import copies_in
+from kidx.tiered.partition import RemotePartition, remote_log
 
 _LIVE, _SWAP, _DELETED = "", ".swap", ".deleted"
 _RANKS = {_LIVE: 0, _SWAP: 1, _DELETED: 2}
@@ -95,6 +99,12 @@ def find_sources(paths: Iterable[str]) -> Sources:
         for listing in walk_tree(path.rstrip("/") or path):
             if isinstance(listing, CannotRead):
                 unread.append(str(listing))
+                continue
+            if copies := copies_in(listing.directory, listing.entries):
+                remote = remote_log(listing.directory, copies)
+                unread += remote.unread
+                topic, number, state = remote.name
+                found += [_Found(p, topic, number, state, remote.topic_id, True) for p in remote.partitions]
                 continue
             names = [parse_file_name(entry.name) for entry in listing.entries]
             partition = Partition(listing.directory, listing.entries)
@@ -180,9 +190,7 @@ def _recoverable(
         if log_dir not in own_dirs:
             own_dirs.append(log_dir)
         for state in _RANKS:
-            segments = tuple(
-                s for s in each.partition.all_segments if s.state == state and not s.tag and LOG in s.files
-            )
+            segments = tuple(s for s in each.partition.all_segments if s.state == state and LOG in s.files)
             if segments or not state:
                 replicas.append(Replica(each.partition, segments, state, log_dir))
     replicas.sort(key=lambda replica: _RANKS[replica.state])  # stable: in the order given
@@ -194,16 +202,14 @@ def _recoverable(
     return Recoverable(topic, number, topic_id, tuple(replicas[:MOST_REPLICAS]), directories, tuple(own_dirs))
 
 
-def leader_epochs(partition: Partition) -> list[EpochStart]:
-    """The lines of a replica's leader-epoch-checkpoint; none where it is missing, unreadable or malformed."""
-    path = os.path.join(partition.directory, "leader-epoch-checkpoint")
-    if not any(file.path == path for file in partition.files):
-        return []
-    try:
-        epochs, problems = parse_leader_epochs(read_file(path))
-    except KidxError:
-        return []
-    return [] if problems else epochs
+def leader_epochs(partition: Partition) -> Sequence[EpochStart]:
+    """The lines of a replica's leader-epoch-checkpoint; none where it is missing, unreadable or malformed.
+
+    Those that went with copies in a tier begin where the log did then; here they begin with the first copy.
+    """
+    if isinstance(partition, RemotePartition):
+        return since(partition.lineage, partition.copies[0].base_offset)
+    return epochs_in(partition)
 
 
 def first_offset_known(recoverable: Recoverable) -> int | None:
@@ -212,6 +218,6 @@ def first_offset_known(recoverable: Recoverable) -> int | None:
         segment.base_offset
         for partition in recoverable.directories
         for segment in partition.all_segments
-        if not segment.state and not segment.tag and set(segment.files) - {"producer_snapshot", "metadata_snapshot"}
+        if not segment.state and set(segment.files) - {"producer_snapshot", "metadata_snapshot"}
     ]
     return min(offsets, default=None)

@@ -44,19 +44,10 @@ class BatchConsumeQueue(MappedFiles):
         return BatchUnit(*BATCH_UNIT.struct.unpack(file.read(position, WIDTH)))
 
     def recover(self) -> None:
-        """Find the end as the broker does: from the third-last file on, the first invalid unit ends the queue."""
-        if not self.files:
-            return
-        index = max(0, len(self.files) - 3)
-        while True:
-            file = self.files[index]
-            used = file.leading(WIDTH, leading_batch_units) * WIDTH
-            if used:
-                self.max_physical = self.unit(file, used - WIDTH).commit_log_offset
-            if used < self.file_size // WIDTH * WIDTH or index + 1 == len(self.files):
-                break
-            index += 1
-        self.truncate(file.base + used)
+        """Find the end as the broker does (recover_units)."""
+        if last := self.recover_units(WIDTH, leading_batch_units):
+            file, used = last
+            self.max_physical = self.unit(file, used - WIDTH).commit_log_offset
         self._revise()
 
     def drop_from(self, log_end: int) -> None:

@@ -146,6 +146,21 @@ class MappedFiles:
             kept.append(file)
         self.files = kept
 
+    def recover_units(self, unit_bytes: int, valid_in: Callable[[bytes], int]) -> tuple[MappedFile, int] | None:
+        """Drop everything from the first invalid unit on, as recovery does: it reads from the third-last file on.
+
+        Returns the file of the last valid unit that was read, and the byte after the unit; None without one.
+        """
+        last, end = None, None
+        for file in self.files[-3:]:
+            used = file.leading(unit_bytes, valid_in) * unit_bytes
+            last, end = (file, used) if used else last, file.base + used
+            if used < self.file_size // unit_bytes * unit_bytes:
+                break
+        if end is not None:
+            self.truncate(end)
+        return last
+
     def last_or_new(self, start: int) -> MappedFile:
         """The file that the next append goes to (getLastMappedFile); a new one in memory if none has room."""
         last = self.files[-1] if self.files else None

@@ -52,20 +52,11 @@ class ConsumeQueue(MappedFiles):
         return (file, position) if position < file.wrote else None
 
     def recover(self) -> None:
-        """Find the end as the broker does: from the third-last file on, the first invalid unit ends the queue."""
-        if not self.files:
-            return
-        index = max(0, len(self.files) - 3)
-        while True:
-            file = self.files[index]
-            used = file.leading(WIDTH, leading_units) * WIDTH
-            if used:
-                offset, size, _ = self.unit(file, used - WIDTH)
-                self.max_physical = offset + size
-            if used < self.file_size or index + 1 == len(self.files):
-                break
-            index += 1
-        self.truncate(file.base + used)
+        """Find the end as the broker does (recover_units)."""
+        if last := self.recover_units(WIDTH, leading_units):
+            file, used = last
+            offset, size, _ = self.unit(file, used - WIDTH)
+            self.max_physical = offset + size
 
     def drop_from(self, log_end: int) -> None:
         """Drop units at or past the commit log's end (truncateDirtyLogicFiles).

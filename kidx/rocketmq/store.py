@@ -142,7 +142,7 @@ class Store:
         return max((queue.max_physical for queue in self._all_recovered()), default=-1)
 
     def dispatched(self) -> Iterator[Message]:
-        """The messages that recovery dispatches to queues and index again, in order; read anew each time."""
+        """The messages that recovery dispatches to queues and index again, in order; read again each time."""
         after = self._dispatch_after
         if after is not None:
             for _, message in self._recover_log():

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kidx.evidence import Evidence, open_evidence
+from kidx.evidence import INDEX_BYTES, Evidence, exists, open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN, HEADER_BYTES, Batch, fault_at, parse_batch
 from kidx.formats.checksums import crc_holds
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, IndexFormat, decode, extent_of
-from kidx.logdir.names import base_offset_of
+from kidx.logdir.names import parse_file_name
 from kidx.segments.record_blocks import RecordDecoder
 from kidx.segments.record_columns import RecordColumns
 from kidx.segments.resume import resume
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 CRC = "crc"
-_LARGEST_INDEX_BYTES = 64 << 20
 _TRIED_ENTRIES = 64  # index entries looked at for one that a batch confirms
 _TRIED_BATCHES = 64  # between an offset index's entry and the batch of an offset after it
 _LARGEST_PROOF_BYTES = 64 << 20
@@ -63,12 +62,12 @@ class LogIndexes:
 
     @classmethod
     def next_to(cls, path: str) -> LogIndexes | None:
-        """The indexes next to a local log, None if it has no offset index."""
+        """The indexes next to a local log or a copy in a tier, None if it has no offset index."""
         stem, suffix = os.path.splitext(path)
         offset_index, time_index = stem + OFFSET_INDEX.suffix, stem + TIME_INDEX.suffix
-        if suffix != ".log" or not os.path.isfile(offset_index):
+        if suffix != ".log" or not exists(offset_index):
             return None
-        times = (lambda: _entries_of(TIME_INDEX, time_index)) if os.path.isfile(time_index) else None
+        times = (lambda: _entries_of(TIME_INDEX, time_index)) if exists(time_index) else None
         return cls(lambda: _entries_of(OFFSET_INDEX, offset_index), times)
 
     @cached_property
@@ -126,8 +125,8 @@ class LogIndexes:
         found = next((batch for batch in islice(walk(log, start), _TRIED_BATCHES) if batch.last_offset >= offset), None)
         return start if found is not None and found.max_timestamp == int(times[slot]) else 0
 
-    def last_pieces(self, log: Evidence, first_bytes: int) -> Iterator[tuple[int, int]]:
-        """Byte ranges of a log from its end to its start, each one twice as large as the one after it."""
+    def last_pieces(self, log: Evidence, first_bytes: int = 1 << 16) -> Iterator[tuple[int, int]]:
+        """Byte ranges of a log from its end to its start, cut where batches start, each about twice the one before."""
         positions = self._in_order[1]
         end, wanted = log.size, first_bytes
         while end > 0:
@@ -140,9 +139,11 @@ class LogIndexes:
 def _entries_of(index_format: IndexFormat, path: str) -> Mapping[str, Ints]:
     with open_evidence(path) as evidence:
         entries = extent_of(index_format, evidence, search=True).entries
-        if entries * index_format.size > _LARGEST_INDEX_BYTES:
+        if entries * index_format.size > INDEX_BYTES:
             entries = 0
-        return decode(index_format, evidence.read(0, entries * index_format.size), base_offset_of(path))
+        name = parse_file_name(path)
+        base_offset = (name and name.base_offset) or 0  # a wrong one makes offsets that no batch confirms
+        return decode(index_format, evidence.read(0, entries * index_format.size), base_offset)
 
 
 class DamagedRange(NamedTuple):

@@ -62,8 +62,8 @@ class RecordDecoder:
     def blocks(self, window: Window, rows: Bools | None = None) -> Iterator[RecordColumns]:
         """Every record of a window of a scan with hold=True, in the log's order; `rows` masks the batches wanted.
 
-        A damaged batch is in the `damage` of some block, and gives no records, or with `partly` those before the
-        damage.
+        A damaged batch is in the `damage` of a block that has no records; before it, with `partly`, come its records
+        before the damage.
         """
         count = window.column("record_count")
         simple = (window.column("magic") == 2) & (count >= 0) & (count <= _MOST_RECORDS) & (window.codec <= ZSTD)
@@ -164,10 +164,12 @@ class RecordDecoder:
         for row in rows:
             batch = window.batch(row)
             for records, damage in self._decoded(window, batch):
-                block.add(row, batch, records, damage)
-                if block.full:
+                block.add(row, batch, records)
+                if block and (damage is not None or block.full):
                     yield block.columns()
                     block = _PlainBlock(window)
+                if damage is not None:
+                    yield _PlainBlock(window).columns([(row, damage)])
         if block:
             yield block.columns()
 
@@ -207,20 +209,17 @@ class _PlainBlock:
         self._window = window
         self._rows: list[tuple[int, ...]] = []
         self._buffer = bytearray()
-        self._damage: list[tuple[int, Damage]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._rows or self._damage)
+        return bool(self._rows)
 
     @property
     def full(self) -> bool:
         """Whether it has as much as a block should have."""
         return len(self._rows) >= _SLICE_RECORDS or len(self._buffer) >= _JOINT_BYTES
 
-    def add(self, row: int, batch: Batch, records: list[Record], damage: Damage | None) -> None:
-        """Records of the batch at `row` of the window, and its damage."""
-        if damage is not None:
-            self._damage.append((row, damage))
+    def add(self, row: int, batch: Batch, records: list[Record]) -> None:
+        """Records of the batch at `row` of the window."""
         buffer = self._buffer
         for record in records:
             starts = []
@@ -242,12 +241,12 @@ class _PlainBlock:
                 buffer += _varint(-1 if part is None else len(part))
                 buffer += part or b""
 
-    def columns(self) -> RecordColumns:
-        """The records and damage added."""
+    def columns(self, damage: list[tuple[int, Damage]] | None = None) -> RecordColumns:
+        """The records added."""
         self._buffer += bytes(SLACK_BYTES)
         columns = np.array(self._rows, np.int64).reshape(len(self._rows), len(Fields._fields) + 2).T
         data = Bytes(np.frombuffer(self._buffer, np.uint8))
-        return RecordColumns(self._window, columns[-1], Fields(*columns[:-2]), columns[-2], data, self._damage)
+        return RecordColumns(self._window, columns[-1], Fields(*columns[:-2]), columns[-2], data, damage)
 
 
 def _varint(value: int) -> bytes:

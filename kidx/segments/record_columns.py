@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +65,16 @@ class RecordColumns:
         """Some records: a slice, a mask or an array of row numbers."""
         fields = Fields(*(column[rows] for column in self._fields))
         return RecordColumns(self.window, self.batch[rows], fields, self.size[rows], self._data, self.damage)
+
+    def slices(self, most_bytes: int) -> Iterator[RecordColumns]:
+        """The records in slices of about `most_bytes`, one record at least."""
+        ends = self.size.cumsum()
+        start = 0
+        while start < len(self):
+            before = int(ends[start - 1]) if start else 0
+            end = max(start + 1, int(ends.searchsorted(before + most_bytes, "right")))
+            yield self.where(slice(start, end)) if end - start < len(self) else self
+            start = end
 
     @property
     def offset_delta(self) -> Ints:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 _SPACES = re.compile(r"[ \t\n\x0b\f\r]+")
+_SHOWN = 1000  # characters of a line; Kafka's message has all of it
 _IO_ERROR = "java.io.IOException: "
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -51,7 +52,8 @@ def read_checkpoint(data: bytes, path: str, numbers_from: int, *, malformed_is_i
         if wrong is not None:
             if malformed_is_io_error:
                 return CheckpointContent([], _malformed(path, line))
-            return CheckpointContent([], None, f'java.lang.NumberFormatException: For input string: "{wrong}"')
+            said = f'java.lang.NumberFormatException: For input string: "{wrong[:_SHOWN]}"'
+            return CheckpointContent([], None, said)
         rows.append(fields)
     if len(rows) != int(lines[1]):
         message = f"Expected [{int(lines[1])}] entries in checkpoint file [{path}], but found only [{len(rows)}]"
@@ -60,7 +62,7 @@ def read_checkpoint(data: bytes, path: str, numbers_from: int, *, malformed_is_i
 
 
 def _malformed(path: str, line: str) -> str:
-    return f"{_IO_ERROR}Malformed line in checkpoint file [{path}]: {line}"
+    return f"{_IO_ERROR}Malformed line in checkpoint file [{path}]: {line[:_SHOWN]}"
 
 
 def _is_number(text: str) -> bool:

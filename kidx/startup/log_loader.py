@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
-from kidx.evidence import Entry, file_size, open_evidence
+from kidx.evidence import INDEX_BYTES, Entry, file_size, open_evidence
 from kidx.formats.indexes import MAX_RELATIVE_OFFSET, TRANSACTION_INDEX
 from kidx.logdir.log_dir import METADATA_TOPIC
 from kidx.startup.behaviours import BEHAVIOURS, Behaviour
@@ -260,7 +260,8 @@ class _LogLoader:
         if path is None:
             return False
         with open_evidence(path) as evidence:
-            data = evidence.read_all()
+            evidence.must_be_written(evidence.size)
+            data = evidence.read_all(INDEX_BYTES)
         whole = len(data) // TRANSACTION_INDEX.size * TRANSACTION_INDEX.size
         last_offset = TRANSACTION_INDEX.columns.index("last_offset")
         return any(entry[last_offset] < base for entry in TRANSACTION_INDEX.struct.iter_unpack(data[:whole]))

@@ -357,7 +357,7 @@ class _Start:
                 if topic is None or number not in topic.assignments:
                     continue
                 replicas = topic.assignments[number].replicas
-            why = "its directory is missing: made anew, empty"
+            why = "its directory is missing: created again, empty"
             if len(replicas) > 1:
                 why, records = f"{why}, and filled from another replica", 0
             action = Action(CREATE_ACTION, BEHAVIOURS["partition-missing"], why, log_dir, f"{name}-{number}")
@@ -388,7 +388,7 @@ class _Start:
         self._act(RENAME, "stray", why, replica, lost=count)
         topic = self.metadata.topics.get(replica.topic) if self.metadata else None
         if topic is not None and replica.partition in topic.assignments and replica.state != FUTURE:
-            self._act(CREATE_ACTION, "remade-empty", "made anew, and serves [0, 0) without an error", replica)
+            self._act(CREATE_ACTION, "remade-empty", "created again, and serves [0, 0) without an error", replica)
             for action in _emptied_logs(replica):
                 self.actions.append(action)
 

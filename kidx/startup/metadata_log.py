@@ -1,4 +1,4 @@
-"""__cluster_metadata-0 at a start: recovered, cut, or begun anew at a snapshot.
+"""__cluster_metadata-0 at a start: recovered, cut, or restarted at a snapshot.
 
 Source: KafkaMetadataLog, SharedServer.
 """
@@ -62,7 +62,7 @@ def start_metadata_log(log_dir: LogDir, version: BrokerVersion) -> MetadataStart
         if int(newest[1]) > end:
             end = int(newest[1])
             dropped = Action(
-                DELETE, BEHAVIOURS["metadata-dropped"], f"begins anew at {end}", log_dir.directory, NAME, file=directory
+                DELETE, BEHAVIOURS["metadata-dropped"], f"restarts at {end}", log_dir.directory, NAME, file=directory
             )
             start = loaded.start._replace(log_start_offset=end, log_end_offset=end, recovery_point=end)
             loaded = LoadedLog(start, [*loaded.actions, dropped])

@@ -1,4 +1,4 @@
-"""Which kidx command mends a finding, and what the folk remedy, deleting indexes and restarting, costs instead."""
+"""Which kidx command repairs a finding, and what the common remedy, deleting indexes and restarting, costs instead."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kidx.findings import Finding, Rule
 from kidx.logdir.names import INDEX_OF_KIND, LOG, parse_file_name
 from kidx.logdir.tree import Partition
 from kidx.surgery.index_interval import Interval
+from kidx.surgery.state_files import is_state_file
 
 _NOTHING_TO_REPAIR = "nothing to repair: a broker trims the index when the segment rolls or the log closes"
 
 
 class Suggestion(NamedTuple):
-    """What to do about a rule's findings in one file. `findings` is how many they are.
-
-    `command` is None where no kidx command mends it; `advice` then says what does (empty: see its rule's story).
-    `reread_bytes` is how much of the log a broker reads at its start if the segment's index is deleted instead, and
-    `reread_partition_bytes` if all indexes of the partition are; None where deleting an index mends nothing.
+    """What to do about a rule's findings in one file. `findings` is their number. `command` is None if no kidx command
+    repairs them; `advice` then says what does (empty: see the rule's story). `reread_bytes` is how much of the log a
+    broker reads at its start if the segment's index is deleted instead, and `reread_partition_bytes` if all indexes of
+    the partition are; None if deleting an index repairs nothing.
     """
 
     rule: str
@@ -40,7 +40,8 @@ def suggest(
 ) -> list[Suggestion]:
     """A suggestion for each rule and file among the findings, in their order.
 
-    `interval_of` gives the index.interval.bytes of the partition in a directory; without it commands leave that open.
+    `interval_of` gives the index.interval.bytes of the partition in a directory; without it, commands do not give an
+    interval.
     """
     counted: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
@@ -58,6 +59,8 @@ def _suggestion(
         interval = f" --index-interval-bytes {interval_of(directory).bytes}" if interval_of else ""
         command = _command("kidx rebuild", log, f"--in-place{interval}")
         reread, reread_all = _size(log), _partition_log_bytes(directory)
+    elif "kidx rebuild FILE" in rule.repair and is_state_file(file):
+        command = _command("kidx rebuild", file, "--in-place")
     elif rule.repair.startswith("kidx trim"):
         if _broker_trims(file):
             return Suggestion(rule.code, found[0].severity, file, len(found), None, _NOTHING_TO_REPAIR, None, None)
@@ -67,7 +70,7 @@ def _suggestion(
 
 
 def shell_word(path: str) -> str:
-    r"""A path as a shell takes it; one with control characters or undecodable bytes as $'...' (bash, zsh, ksh)."""
+    r"""A path quoted for a shell; one with control characters or undecodable bytes as $'...' (bash, zsh, ksh)."""
     if path.isprintable():
         return shlex.quote(path)
     escaped_path = "".join(c if c.isprintable() and c not in "\\'" else _shell_escape(c) for c in path)
@@ -90,14 +93,14 @@ def _broker_trims(index: str) -> bool:
 
 
 def _command(command: str, path: str, options: str = "") -> str:
-    """A command line that a shell takes as it is; a path that begins with a dash comes last, after `--`."""
+    """A command line quoted for a shell; a path that begins with a dash comes last, after `--`."""
     if path.startswith("-"):
         return " ".join(filter(None, (command, options, "--", shell_word(path))))
     return " ".join(filter(None, (command, shell_word(path), options)))
 
 
 def _log_beside(file: str) -> str | None:
-    """The log of the segment that a file belongs to: itself, or the one beside it; None where there is none."""
+    """The log of the segment that a file belongs to: itself, or the one next to it; None if there is none."""
     name = parse_file_name(file)
     if name is None or name.state or name.kind not in (LOG, *INDEX_OF_KIND):
         return None

@@ -1,8 +1,8 @@
 """Appending entries exactly as Kafka's classes do, or not at all.
 
 Sources: org.apache.kafka.storage.internals.log.OffsetIndex.append, TimeIndex.maybeAppend, TransactionIndex.append and
-AbstractIndex (constructor, isFull, relativeOffset). Kafka's calls take one entry each and leave those before a refused
-one in the file; here several entries are written all or none.
+AbstractIndex (constructor, isFull, relativeOffset). Kafka's calls append one entry each and keep those before a refused
+one; kidx appends all entries or none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def plan_append(
     keep_allocated: bool = False,
     on_roll: bool = False,
 ) -> Change:
-    """Work out the file after appending `entries`: (offset, position), (timestamp, offset) or a transaction's four.
+    """The change that appends `entries`: (offset, position), (timestamp, offset) or a transaction's four.
 
     A new file, or one given a `max_index_size` (bytes, rounded down to whole entries), is trimmed to its entries at the
     end as a clean close does, unless `keep_allocated`; a preallocated one stays so. `on_roll`: the time index's
@@ -72,7 +72,9 @@ def _allocated_bytes(index: IndexFile, max_index_size: int | None) -> int:
 
 
 class _Appending:
-    """Entry after entry under one class's rules; `capacity` is how many entries may be in the file, None: any."""
+    """Appends entries one by one under the rules of one class; `capacity` is the most entries of the file, None for no
+    limit.
+    """
 
     capacity: int | None = None
 
@@ -81,7 +83,7 @@ class _Appending:
         self._entry: Sequence[int] = ()
 
     def append_all(self, entries: Iterable[Sequence[int]]) -> bytes:
-        """The bytes that are added. Raises Refused at the first entry that Kafka would refuse."""
+        """The bytes to add. Raises Refused at the first entry that Kafka would refuse."""
         pack = self.index.format.struct.pack
         added = bytearray()
         for self._entry in entries:
@@ -98,7 +100,7 @@ class _Appending:
         raise NotImplementedError
 
     def relative(self, offset: int) -> int:
-        """The offset as it is stored. Raises Refused where that does not fit."""
+        """The relative offset. Raises Refused if it does not fit."""
         relative = offset - self.index.base_offset
         if not 0 <= relative <= MAX_RELATIVE_OFFSET:
             raise self.refused(
@@ -108,7 +110,7 @@ class _Appending:
         return relative
 
     def refused(self, why: str) -> Refused:
-        """The refusal of the entry at hand."""
+        """The refusal of the current entry."""
         return Refused(f"{self.index.path}: entry {':'.join(map(str, self._entry))}: {why}; nothing was written")
 
     def _room(self) -> str:

@@ -160,7 +160,7 @@ def _sound_rows(window: Window, base_offset: int) -> tuple[int, str | None]:
 
 
 class _Filled(NamedTuple):
-    """What a fork says of a range: how many rows it filled, and what is not in rows."""
+    """What a fork returns about a range: how many rows it filled, and what is not in rows."""
 
     rows: int
     chain: array[int]
@@ -170,9 +170,8 @@ class _Filled(NamedTuple):
 
 
 class _SharedRows:
-    """Room for the rows of a range of a log, in memory that a fork fills and its parent reads: nothing is copied.
-
-    There is room for the smallest batches that can be; the system gives memory only for what is filled.
+    """Shared memory for the rows of a range of a log: a fork fills it and its parent reads it, without copies. It is
+    large enough for the smallest possible batches; the system allocates only the pages that are filled.
     """
 
     def __init__(self, range_bytes: int) -> None:
@@ -184,7 +183,7 @@ class _SharedRows:
         self._next_entry = np.frombuffer(memory, np.int32, room, room * 16)
 
     def fill(self, read: Iterator[_Read], interval_bytes: int) -> _Filled:
-        """Take all that is read of a range, in the fork; each window's rows while a cache has them."""
+        """In the fork: take all windows of a range, each while its rows are in a cache."""
         rows, known, end, broken, largest = 0, 0, 0, None, NO_TIMESTAMP
         events: list[Event] = []
         for some in read:

@@ -1,4 +1,4 @@
-"""Whether a broker runs on a directory, and keeping one from starting while kidx replaces a file there.
+"""Detects a broker that runs on a directory, and keeps one from starting while kidx replaces a file there.
 
 Source: org.apache.kafka.server.util.FileLock (kafka.utils.FileLock before 3.6): a running broker holds an exclusive
 lock on `.lock` in each of its log dirs. Java's locks are POSIX record locks, which flock(2) does not see.
@@ -35,7 +35,7 @@ def lock_files(directory: str) -> Iterator[str]:
 
 
 def running_broker(directory: str) -> str | None:
-    """A sentence part that names the broker that runs on a directory; None where none does. Raises Refused."""
+    """Who holds the lock of a directory, as part of a sentence; None if no broker runs on it. Raises Refused."""
     for path in lock_files(directory):
         with _open_lock(path) as lock:
             if holder := _holder(lock):
@@ -45,7 +45,7 @@ def running_broker(directory: str) -> str | None:
 
 @contextmanager
 def broker_kept_out(directory: str) -> Iterator[None]:
-    """While this is open no broker starts on the directory: kidx shares a read lock on each `.lock` above it.
+    """While this is open, no broker starts on the directory: kidx holds a read lock on each `.lock` in it and above.
 
     A read lock asks for a read-only descriptor, conflicts with a broker's exclusive one, and is no obstacle to another
     kidx. (A process loses its record locks with the first close of any descriptor of the file: nothing else may open

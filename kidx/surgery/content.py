@@ -1,4 +1,4 @@
-"""A file's bytes as surgery works on them: ranges of files, bytes and zeros, never held whole in memory."""
+"""The content of a new file: ranges of files, bytes and zeros, never entirely in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making an index shorter or longer without touching an entry that stays.
+"""Makes an index shorter or longer; the entries that stay are unchanged.
 
 Sources: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex and TransactionIndex (truncateTo) and
 AbstractIndex (trimToValidSize, resize).
@@ -14,7 +14,8 @@ from kidx.surgery.replace import Change
 
 
 def plan_truncate(index: IndexFile, offset: int, *, keep_allocated: bool = False) -> Change:
-    """Remove the entries at and past an offset, as truncateTo; trimmed as by a clean close unless `keep_allocated`.
+    """Remove the entries from an offset on, as truncateTo does; the file is trimmed as on a clean close unless
+    `keep_allocated`.
 
     Raises Refused for a torn file and for entries out of order, which Kafka's binary search would cut anywhere.
     """

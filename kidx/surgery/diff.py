@@ -19,7 +19,7 @@ _LISTED_BYTES = 64 << 20
 
 
 class EntryChange(NamedTuple):
-    """An entry that goes (`slot` in the old file) or comes (`slot` in the new one); `entry` holds its fields."""
+    """A removed entry (`slot` in the old file) or an added one (`slot` in the new file); `entry` holds its fields."""
 
     change: str
     slot: int
@@ -27,10 +27,10 @@ class EntryChange(NamedTuple):
 
 
 class EntryChanges:
-    """The entries that only one of two indexes has, in the order of the slots where they stand, those that go first.
+    """The entries that only one of two indexes has, by slot, removed ones first.
 
     Entries in both, in the same order or not, are not listed: an index is a set of facts about its log. Their number is
-    known at once; each is made when it is asked for.
+    known at once; each is computed when it is read.
     """
 
     def __init__(self, before: IndexFile, after: IndexFile) -> None:

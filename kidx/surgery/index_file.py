@@ -1,4 +1,4 @@
-"""An index as surgery works on it: its bytes, its entries, its allocation."""
+"""An index to be changed: its bytes, its entries, its allocation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kidx.lookup.index import IndexReader
 from kidx.surgery.content import Joined, Piece
 from kidx.surgery.replace import open_current
 
-REPAIR = "kidx rebuild makes it anew from the log"
+REPAIR = "kidx rebuild creates it from the log"
 _CHUNK_ENTRIES = 1 << 16
 
 
@@ -43,7 +43,7 @@ class IndexFile:
         return self._bytes.read(first * width, max(0, behind - first) * width)
 
     def kept(self, entries: int, *added: Piece) -> Evidence:
-        """The file's first so many entries, and what is put after them."""
+        """The file's first `entries` entries, then the given bytes."""
         return Joined(self.path, (self._bytes, 0, entries * self.format.size), *added)
 
     @property
@@ -71,7 +71,7 @@ class IndexFile:
             )
 
     def refuse_disorder(self) -> None:
-        """Raises Refused where the entries are not in an order that Kafka's append would have let in."""
+        """Raises Refused if the entries are not in an order that Kafka's append accepts."""
         import numpy as np
 
         for first in range(0, self.extent.entries, _CHUNK_ENTRIES):
@@ -89,7 +89,7 @@ class IndexFile:
 
 
 def load_index(path: str, base_offset: int | None = None, *, missing_is_fine: bool = False) -> IndexFile:
-    """Read an index that is to be changed. A base offset is asked for only where entries are relative to one.
+    """Read an index that is to be changed. A base offset is needed only if entries are relative to one.
 
     Raises CannotRead, Refused (a link, see kidx.surgery.replace) and UsageError.
     """

@@ -27,7 +27,7 @@ _ROUND = sorted({*(1 << n for n in range(31)), *(d * 10**n for n in range(9) for
 
 
 class Interval(NamedTuple):
-    """An index.interval.bytes, where it comes from, whether that is a guess, and which files it could not take in."""
+    """An index.interval.bytes, its source, whether it is a guess, and which files could not be read for it."""
 
     bytes: int
     source: str
@@ -44,9 +44,9 @@ def interval_of(partition: Partition, cluster: Cluster) -> Interval:
     unread: list[str] = []
     bounds = _bounds(partition, unread)
     if bounds is None:
-        default = "Kafka's default; nothing here shows the topic's"
+        default = "Kafka's default, because nothing here shows the topic's"
         return Interval(DEFAULT_INDEX_INTERVAL_BYTES, default, True, tuple(unread))
-    return Interval(_roundest(*bounds), "the spacing of the entries that are intact", True, tuple(unread))
+    return Interval(_roundest(*bounds), "the spacing of the intact entries", True, tuple(unread))
 
 
 class IntervalFinder:
@@ -78,7 +78,7 @@ class IntervalFinder:
         found = interval_of(partition, self._cluster_of([partition.log_dir]))
         if self._report:
             advice = "; give --index-interval-bytes if you know better" if found.guessed else ""
-            source = f"guessed by {found.source}" if found.guessed else f"by {found.source}"
+            source = f"guessed from {found.source}" if found.guessed else f"from {found.source}"
             name = os.path.basename(absolute(directory))
             self._report(f"{name}: index.interval.bytes {found.bytes}, {source}{advice}")
         return found
@@ -124,7 +124,7 @@ def _batch_starts(segment: Segment) -> list[int]:
 
 
 def _roundest(least: int, most: int) -> int:
-    """The number that people would set: Kafka's default, else the largest round one."""
+    """The most likely setting: Kafka's default, else the largest round number."""
     if least <= DEFAULT_INDEX_INTERVAL_BYTES <= most:
         return DEFAULT_INDEX_INTERVAL_BYTES
     return next((n for n in _ROUND if least <= n <= most), max(0, most))

@@ -1,16 +1,19 @@
-"""The workplace next to a file, `.kidx/`: what kidx did there, and the bytes as they were before.
+"""The directory `.kidx/` next to a file: what kidx changed there, and the bytes from before.
 
     <directory>/.kidx/journal.jsonl              one line a change, written before the file is exchanged
     <directory>/.kidx/<file name>~<sha256[:16]>  a backup, named by its content
     <directory>/.kidx/<file name>.new            the new file, until it is renamed
 
-Brokers ignore it: LogLoader looks at files only, by suffix, and requires of a directory only that it can be read;
-deleting the partition deletes it too. No name in it is that of a data file, so no reading command takes one for a
-segment's.
+For the files of a log dir itself they are files of that directory, `.kidx-journal.jsonl` and so on: a broker refuses to
+start on a log dir with a directory that is no partition, and ignores files.
+
+Brokers ignore a partition's: LogLoader looks at files only, by suffix, and requires of a directory only that it can be
+read; deleting the partition deletes it too. No name in it is that of a data file, so no reading command takes one for
+a segment's.
 
 A line says what is about to happen, and hashes say whether it did: where the file still is as `before`, it did not.
 
-A journal may have come with the evidence, so nothing in it is believed that could reach beyond the index files of its
+A journal may have come with the evidence, so nothing in it is believed that could reach beyond the files of its
 own directory: see docs/security.md.
 """
 
@@ -23,18 +26,32 @@ from typing import NamedTuple
 from kidx import __version__
 from kidx.errors import CannotRead
 from kidx.evidence import Evidence
-from kidx.logdir.names import INDEX_OF_KIND, parse_file_name
+from kidx.logdir.names import INDEX_OF_KIND, PRODUCER_SNAPSHOT, parse_file_name
 from kidx.surgery.content import sha256_of
 
 WORKPLACE = ".kidx"
+LOG_DIR_PREFIX = ".kidx-"
 JOURNAL = "journal.jsonl"
 SCHEMA = "kidx.journal.v1"
 PERMISSION_BITS = 0o777
 
 
-def workplace_of(path: str) -> str:
-    """The workplace of a file."""
-    return os.path.join(os.path.dirname(path), WORKPLACE)
+_OF_LOG_DIR = "offset_checkpoint"
+_WRITTEN_KINDS = (*INDEX_OF_KIND, PRODUCER_SNAPSHOT, "leader_epochs", _OF_LOG_DIR)
+
+
+def is_of_log_dir(name: str) -> bool:
+    """Whether a file kidx replaces lies in a log dir itself, not in a partition."""
+    parsed = parse_file_name(name)
+    return parsed is not None and parsed.kind == _OF_LOG_DIR
+
+
+def kept_path(path: str, name: str) -> str:
+    """Where the workplace of a file has something by its name: the journal, a backup."""
+    directory = os.path.dirname(path)
+    if is_of_log_dir(path):
+        return os.path.join(directory, LOG_DIR_PREFIX + name)
+    return os.path.join(directory, WORKPLACE, name)
 
 
 class State(NamedTuple):
@@ -109,15 +126,15 @@ def encode(entry: Entry) -> bytes:
     return json.dumps({"schema": SCHEMA, **entry._asdict(), "before": before}, separators=(",", ":")).encode() + b"\n"
 
 
-def read_journal(directory: str, journal: Evidence) -> list[Entry]:
-    """The entries of the journal of a directory, oldest first.
+def read_journal(journal: Evidence, *, of_log_dir: bool) -> list[Entry]:
+    """The entries of a journal, oldest first.
 
     A line that is no JSON is left out: a crash cut it short, before anything else happened. Raises CannotRead for one
     that kidx cannot have written.
     """
     import json
 
-    path = os.path.join(directory, WORKPLACE, JOURNAL)
+    path = journal.path
     entries = []
     for line in journal.read_all().splitlines():
         try:
@@ -127,7 +144,7 @@ def read_journal(directory: str, journal: Evidence) -> list[Entry]:
         except RecursionError:
             fields = None
         entry = _entry_of(fields)
-        if entry is None:
+        if entry is None or is_of_log_dir(entry.file) != of_log_dir:
             raise CannotRead(f"{path}: a line in it is not of kidx's journal ({SCHEMA}): {line[:60]!r}")
         entries.append(entry)
     return entries
@@ -162,9 +179,9 @@ def _entry_of(fields: object) -> Entry | None:
 
 
 def is_written_name(name: str) -> bool:
-    """Whether it is a plain name of a file that kidx ever replaces: an index."""
+    """Whether it is a plain name of a file that kidx ever replaces: an index, or what rebuild makes beside them."""
     parsed = parse_file_name(name)
-    return os.path.basename(name) == name and "\0" not in name and parsed is not None and parsed.kind in INDEX_OF_KIND
+    return os.path.basename(name) == name and "\0" not in name and parsed is not None and parsed.kind in _WRITTEN_KINDS
 
 
 def _is_sha256(text: object) -> bool:

@@ -1,4 +1,4 @@
-"""Writing one new file with its owner, mode and access lists, flushed; and why the system declined."""
+"""Writes one new file with its owner, mode and access lists, flushed, and explains why the system refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def state_of(status: os.stat_result, size: int, sha256: str, mode: int | None = None) -> State:
-    """What the journal says of a file with these bytes; `mode` where it is to have another.
+    """What the journal records about a file with these bytes; `mode` if it gets another one.
 
     Only permission bits count: kidx gives no file a setuid, setgid or sticky bit.
     """
@@ -73,8 +73,8 @@ def write_file(
         os.close(fd)
 
 
-def write_all(fd: int, data: bytes) -> None:
-    """Write bytes, however few the system takes at a time."""
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write all bytes, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
@@ -101,7 +101,7 @@ def access_lists(source: Evidence) -> Attributes:
 
 
 def flush_directory(place: int, path: str) -> None:
-    """Flush the directory. Raises KidxError, for the file has been exchanged by then."""
+    """Flush the directory. Raises KidxError, not Refused: the file has been replaced by then."""
     try:
         os.fsync(place)
     except OSError as e:

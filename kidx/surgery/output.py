@@ -12,8 +12,9 @@ from kidx.logdir.names import parse_file_name
 from kidx.logdir.tree import holds_evidence
 from kidx.surgery.new_file import write_all
 
-_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be written anew
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_OWN_BEGINNINGS = (b"<svg", b"<?xml", b"<!doctype html")  # of what kidx draws: such a file may be overwritten
+_OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_picture(path: str, text: str) -> None:
@@ -24,24 +25,44 @@ def write_picture(path: str, text: str) -> None:
 def write_output(path: str, text: str, replaceable: tuple[bytes, ...] = (b"",)) -> None:
     """Write a file that is new or empty, or that begins, in lower case, with one of `replaceable`; default: any.
 
-    Raises UsageError for a link, a special file, any other file, and a place among Kafka's files; CannotRead where
-    the system declines.
+    The file is written under another name, flushed, and renamed: nobody ever sees half of it. Raises UsageError for a
+    link, a special file, any other file, and a place among Kafka's files; CannotRead where the system declines.
     """
     refuse_file(path)
+    new = f"{path}.{os.getpid()}.new"
     try:
-        fd = os.open(path, _OPEN, 0o666)
+        mode = _mode_of_replaceable(path, replaceable)
+        fd = os.open(new, _CREATE, 0o666)
         try:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                raise UsageError(f"{path}: not a plain file of one name; kidx writes into no other")
-            if status.st_size and not os.pread(fd, 64, 0).lower().startswith(replaceable):
-                raise UsageError(f"{path}: there is a file already, and it is no earlier output; name another")
-            os.ftruncate(fd, 0)
             write_all(fd, text.encode("utf-8", "backslashreplace"))
+            if mode is not None:
+                os.fchmod(fd, mode)
+            os.fsync(fd)
+            os.replace(new, path)
+        except OSError:
+            os.unlink(new)
+            raise
         finally:
             os.close(fd)
     except OSError as e:
         raise CannotRead(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
+
+
+def _mode_of_replaceable(path: str, replaceable: tuple[bytes, ...]) -> int | None:
+    """The mode of the file that may be replaced, None where there is none. Raises UsageError, OSError."""
+    try:
+        fd = os.open(path, _OPEN)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise UsageError(f"{path}: not a plain file of one name; kidx writes into no other")
+        if status.st_size and not os.pread(fd, 64, 0).lower().startswith(replaceable):
+            raise UsageError(f"{path}: there is a file already, and it is no earlier output; name another")
+        return stat.S_IMODE(status.st_mode)
+    finally:
+        os.close(fd)
 
 
 def refuse_file(path: str) -> None:

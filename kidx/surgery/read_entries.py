@@ -38,7 +38,7 @@ def _again(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[
 def _json_row(index: IndexFile, line: str, source: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise UsageError(f"{source}, line {number}: not JSON ({e}); JSON lines or CSV is wanted") from None
     if not isinstance(row, dict):
         raise UsageError(f"{source}, line {number}: not a JSON object; dump's JSON lines are wanted")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import CannotRead, KidxError, Refused, UsageError, WrongFormat
-from kidx.evidence import from_bytes, is_directory, must_exist, open_evidence, read_file
+from kidx.evidence import INDEX_BYTES, from_bytes, is_directory, must_exist, open_evidence, read_file
 from kidx.formats.indexes import (
     DEFAULT_INDEX_INTERVAL_BYTES,
     DEFAULT_MAX_INDEX_BYTES,
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {OFFSET: ".index", TIME: ".timeindex", TRANSACTION: ".txnindex"}
 
-_LARGEST_HINT_BYTES = 64 << 20  # of an index that only makes reading the log faster
-
 
 class Target(NamedTuple):
-    """A segment to rebuild; `below` is where its files go under an output directory."""
+    """A segment to rebuild; `below` is the path of its files within an output directory."""
 
     partition: Partition
     segment: Segment
@@ -46,8 +44,8 @@ class Target(NamedTuple):
 
 class Rebuilt(NamedTuple):
     """A segment's new indexes. `log_path` is its log's; `new` holds the bytes by kind, a transaction index only where
-    there is one. `notes` tells what a reader must know: where the log breaks off, how transactions were found.
-    `log_changed`: something wrote the log while it was read.
+    there is one. `notes` says where the log breaks off and how transactions were found. `log_changed`: something wrote
+    the log while it was read.
     """
 
     target: Target
@@ -150,6 +148,8 @@ def _ends_early(kind: str, before: Evidence, data: bytes) -> bool:
     extent = extent_of(index_format, before, search=True)
     if not extent.entries or not index_format.relative:
         return not extent.entries and bool(data)
+    if extent.entries * index_format.size > INDEX_BYTES:
+        return False
     import numpy as np
 
     old = decode(index_format, before.read(0, extent.entries * index_format.size))["relative_offset"]
@@ -178,7 +178,7 @@ def _breaks_off(recovered: Recovered, size: int) -> str:
 def _refuse_overfull(log_path: str, recovered: Recovered, max_index_size: int) -> None:
     """Raises Refused where indexes of that size have too little room: LogSegment.recover fails there, too.
 
-    With its last offset entry it asks whether the time index, too, has a slot left beside the one kept for the roll.
+    When it appends the last offset entry, the time index, too, must have a slot left besides the reserved one.
     """
     offsets, times = len(recovered.offset_index) // OFFSET_INDEX.size, len(recovered.time_index) // TIME_INDEX.size
     room, time_room = max_index_size // OFFSET_INDEX.size, max_index_size // TIME_INDEX.size
@@ -196,12 +196,12 @@ def _refuse_overfull(log_path: str, recovered: Recovered, max_index_size: int) -
 
 
 def _positions(segment: Segment) -> Ints | None:
-    """The positions of the index that is there, as starting points for reading the log; damaged ones do no harm."""
+    """The positions of the existing index, as starting points for reading the log; damaged ones do no harm."""
     file = segment.file(OFFSET)
     if file is None:
         return None
     try:
-        return decode(OFFSET_INDEX, read_file(file.path, _LARGEST_HINT_BYTES), names=("position",))["position"]
+        return decode(OFFSET_INDEX, read_file(file.path, INDEX_BYTES), names=("position",))["position"]
     except KidxError:
         return None
 

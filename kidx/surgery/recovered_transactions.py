@@ -74,10 +74,10 @@ class EventReader:
 
 
 class RecoveredTransactions:
-    """Open and aborted transactions, as events come.
+    """Tracks open and aborted transactions from events.
 
-    `open_before` gives those that were open when the segment began; it is asked only when an event comes, for finding
-    out may take reading the segments before.
+    `open_before` gives those that were open when the segment began; it is called only when there is an event, because
+    it may read earlier segments.
     """
 
     def __init__(self, open_before: Callable[[], OpenTransactions]) -> None:

@@ -1,4 +1,4 @@
-"""What a broker's recovery writes into a segment's indexes, worked out from the log in arrays.
+"""What a broker's recovery writes into a segment's indexes, computed from the log with arrays.
 
 Source: org.apache.kafka.storage.internals.log.LogSegment.recover (kafka.log.LogSegment before 3.6). Recovery cuts the
 log at the first batch that is not valid; kidx ends there and says so.
@@ -60,7 +60,7 @@ def recover(facts: Iterable[BatchFacts], interval_bytes: int, transactions: Reco
 
 
 class _Entries:
-    """The entries of offset and time index, as batches come; all between calls is in a handful of numbers.
+    """Builds the entries of the offset and time index from batches; the state between calls is a few numbers.
 
     Offsets are relative to the segment's base throughout.
     """
@@ -140,7 +140,7 @@ class _Entries:
 
 
 def _steps(values: Ints, before: int) -> Ints:
-    """What each of the values is more than the one before it, the first one than `before`."""
+    """The difference of each value from the one before it; for the first one, from `before`."""
     all_of_them = np.concatenate((np.array([before], np.int64), values))
     return all_of_them[1:] - all_of_them[:-1]
 

@@ -1,10 +1,10 @@
-"""The one place where a file is exchanged.
+"""The one place where a file is replaced.
 
-In this order, each step flushed before the next: the old bytes are kept (`.kidx/<name>~<hash>`), the new ones written
-beside (`.kidx/<name>.new`) with the old owner and mode, the journal gets its line, the file is compared once more, and
-one rename puts the new file in its place. A crash at any point leaves the old file or the new one, complete; a failure
-before the rename leaves nothing but the old file. Files are opened by plain names in an open directory, never through
-a link. Reading stays with kidx.evidence.
+In this order, each step flushed before the next: the old bytes are kept (`.kidx/<name>~<hash>`), the new ones are
+written to `.kidx/<name>.new` with the old owner and mode, the journal gets its line, the file is compared once more,
+and one rename puts the new file in its place. A crash at any point leaves the old file or the new one, complete; a
+failure before the rename leaves nothing but the old file. Files are opened by plain names in an open directory, never
+through a link. Reading stays with kidx.evidence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kidx.surgery.workplace import locked, open_directory, workplace
 
 
 class Change(NamedTuple):
-    """A change of one file that was worked out and not made yet. None stands for no file."""
+    """A change of one file that has not been made yet. None stands for no file."""
 
     path: str
     command: str
@@ -78,7 +78,7 @@ def carry_out(
             now = _current_if_unchanged(change, place)
             old = _state(now)
             entry = journal.make_entry(run, change.command, name, old, change.after, undoes)
-        with refusing(change.path), workplace(place, directory) as bench:
+        with refusing(change.path), workplace(place, directory, of_log_dir=journal.is_of_log_dir(name)) as bench:
             if now is not None and entry.backup is not None:
                 bench.keep(entry.backup, now)
             if change.after is not None:
@@ -93,17 +93,16 @@ def carry_out(
                 raise _changed(change.path)
             with bench.for_good():
                 if change.after is not None:
-                    os.rename(name + ".new", name, src_dir_fd=bench.fd, dst_dir_fd=place)
+                    os.rename(bench.named(name + ".new"), name, src_dir_fd=bench.fd, dst_dir_fd=place)
                 else:
                     os.unlink(name, dir_fd=place)
         flush_directory(place, change.path)
-    return os.path.join(journal.workplace_of(change.path), entry.backup) if entry.backup else None
+    return journal.kept_path(change.path, entry.backup) if entry.backup else None
 
 
 def create_apart(path: str, content: Evidence, *, like: str | None = None) -> None:
-    """Write a new file that stands by itself (--output): safely as above, without a journal.
-
-    A file that is there already is refused unless it has these very bytes. Raises Refused.
+    """Write a new file elsewhere (--output): as safely as above, without a journal. An existing file is refused unless
+    it has the same bytes. Raises Refused.
     """
     directory, name = os.path.dirname(path) or ".", os.path.basename(path)
     with broker_kept_out(directory), refusing(path):
@@ -129,7 +128,7 @@ def create_apart(path: str, content: Evidence, *, like: str | None = None) -> No
 
 
 def _current_if_unchanged(change: Change, place: int) -> Evidence | None:
-    """The file as it is now, None where there is none. Raises Refused where it is not what the change began with."""
+    """The file as it is now, None if there is none. Raises Refused if the change started from another one."""
     name = os.path.basename(change.path)
     try:
         os.stat(name, dir_fd=place, follow_symlinks=False)

@@ -16,15 +16,16 @@ from kidx.surgery.journal import new_run
 from kidx.surgery.output import refuse_place
 from kidx.surgery.rebuild import Rebuilt, Target, changes_apart, changes_in_place, rebuild, targets_of
 from kidx.surgery.replace import Change, carry_out, create_apart
+from kidx.surgery.state_files import is_state_file
 from kidx.surgery.undo import plan_undo
 
-_SOUND = "sound, so left as it is (--all replaces it)"
+SOUND = "sound, so left as it is (--all replaces it)"
 
 
 class Step(NamedTuple):
     """The change of one file. `write` carries it out and returns the path of the backup, None where there is none.
 
-    `base_offset` is the index's, None where the file's name gives it. `note` is what the user should know besides.
+    `base_offset` is the index's, None where the file's name gives it. `note` is further information for the user.
     """
 
     change: Change
@@ -60,6 +61,8 @@ def rebuild_steps(
     run = new_run()
     sources: dict[str, str] = {}  # of each directory below `output`
     for path in paths:
+        if is_state_file(path):  # kidx.surgery.state_steps has those
+            continue
         targets = targets_of(path)
         while True:
             try:
@@ -92,7 +95,7 @@ def _refuse_output(target: Target, output: str, sources: dict[str, str]) -> None
 def _in_place(rebuilt: Rebuilt, sound: Container[str], run: str) -> Iterator[Step]:
     for change in changes_in_place(rebuilt, sound):
         kept = change.path in sound and not change.changes
-        note = "; ".join(filter(None, (rebuilt.notes, _SOUND if kept else "")))
+        note = "; ".join(filter(None, (rebuilt.notes, SOUND if kept else "")))
         write = partial(carry_out, change, run, like=rebuilt.log_path)
         yield Step(change, rebuilt.target.segment.base_offset, write, note)
 

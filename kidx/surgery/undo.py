@@ -1,8 +1,8 @@
-"""Restoring what kidx replaced, by the journal: exactly the old bytes, mode and time, or not at all.
+"""Restores what kidx replaced, by the journal: exactly the old bytes, mode and time, or nothing.
 
-A journal may be forged. It can name only index files of its own directory (kidx.surgery.journal); directories below
-the one that was named are opened without following links; journal and backups must be plain files of the directory's
-owner.
+A journal may be forged. It can name only indexes and state files of its own directory (kidx.surgery.journal);
+directories below the one that was named are opened without following links; journal and backups must be plain files of
+the directory's owner.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from kidx.errors import Refused
 from kidx.evidence import Evidence, is_directory, list_directory
 from kidx.surgery.content import sha256_of
-from kidx.surgery.journal import WORKPLACE, Entry, read_journal, standing_entry, workplace_of
+from kidx.surgery.journal import (
+    JOURNAL,
+    LOG_DIR_PREFIX,
+    WORKPLACE,
+    Entry,
+    is_of_log_dir,
+    kept_path,
+    read_journal,
+    standing_entry,
+)
 from kidx.surgery.new_file import refusing
 from kidx.surgery.replace import Change, carry_out, open_current
 from kidx.surgery.workplace import open_backup, open_directory, open_journal
@@ -26,7 +35,7 @@ class Undo:
         self.entry, self.change, self._root = entry, change, root
 
     def carry_out(self, run: str) -> str | None:
-        """Restore the file; the path under which the bytes that it had until now are kept. Raises Refused."""
+        """Restore the file; returns the path of the backup of its current bytes. Raises Refused."""
         return carry_out(self.change, run, undoes=self.entry.id, restore=self.entry.before, root=self._root)
 
 
@@ -41,16 +50,17 @@ def plan_undo(path: str) -> Iterator[Undo]:
         return
     directory, name = os.path.dirname(path) or ".", os.path.basename(path)
     current = open_current(path)
-    entry = standing_entry(_journal(directory, directory), name, _hash(current))
+    entries = _journal(directory, directory, of_log_dir=is_of_log_dir(name))
+    entry = standing_entry(entries, name, _hash(current))
     if entry is None:
-        raise Refused(f"{path}: nothing to undo: the journal in {workplace_of(path)} has no standing change of it")
+        raise Refused(f"{path}: nothing to undo: no journal has a standing change of it ({kept_path(path, JOURNAL)})")
     yield _take_back(path, directory, current, entry)
 
 
 def _plan_newest_run(root: str) -> Iterator[Undo]:
     standing: list[tuple[str, Entry]] = []
-    for directory in _directories_with_workplace(root):
-        entries = _journal(directory, root)
+    for directory, of_log_dir in _journals_below(root):
+        entries = _journal(directory, root, of_log_dir=of_log_dir)
         for name in sorted({e.file for e in entries}):
             path = os.path.join(directory, name)
             entry = standing_entry(entries, name, _hash(open_current(path, root)))
@@ -64,26 +74,32 @@ def _plan_newest_run(root: str) -> Iterator[Undo]:
             yield _take_back(path, root, open_current(path, root), entry)
 
 
-def _directories_with_workplace(root: str) -> Iterator[str]:
-    """The directories at or below `root` that have a workplace, parents first; links are not followed."""
+def _journals_below(root: str) -> Iterator[tuple[str, bool]]:
+    """The directories at or below `root` that have a journal, and whether it is a log dir's own.
+
+    Parents come first; links are not followed.
+    """
     waiting = [root]
     while waiting:
         directory = waiting.pop()
-        below = [e.name for e in list_directory(directory) if e.is_dir(follow_symlinks=False) or e.name == WORKPLACE]
+        entries = list_directory(directory)
+        if any(e.name == LOG_DIR_PREFIX + JOURNAL for e in entries):
+            yield directory, True
+        below = [e.name for e in entries if e.is_dir(follow_symlinks=False) or e.name == WORKPLACE]
         if WORKPLACE in below:
-            yield directory
+            yield directory, False
         waiting += [os.path.join(directory, name) for name in reversed(below) if name != WORKPLACE]
 
 
-def _journal(directory: str, root: str) -> list[Entry]:
+def _journal(directory: str, root: str, *, of_log_dir: bool) -> list[Entry]:
     with refusing(directory), open_directory(directory, root) as place:
-        journal = open_journal(place, directory)
-        return [] if journal is None else read_journal(directory, journal)
+        journal = open_journal(place, directory, of_log_dir=of_log_dir)
+        return [] if journal is None else read_journal(journal, of_log_dir=of_log_dir)
 
 
 def _take_back(path: str, root: str, current: Evidence | None, entry: Entry) -> Undo:
     if _hash(current) != entry.after_sha256:
-        kept = f"; its bytes from before are {os.path.join(workplace_of(path), entry.backup)}" if entry.backup else ""
+        kept = f"; its bytes from before are {kept_path(path, entry.backup)}" if entry.backup else ""
         raise Refused(
             f"{path}: something else has written it since `kidx {entry.command}` of {entry.time}, and undo would "
             f"destroy that{kept}"
@@ -92,7 +108,7 @@ def _take_back(path: str, root: str, current: Evidence | None, entry: Entry) -> 
     if entry.before is not None and entry.backup is not None:
         directory = os.path.dirname(path) or "."
         with refusing(path), open_directory(directory, root) as place:
-            before = open_backup(place, directory, entry.backup)
+            before = open_backup(place, directory, entry.backup, of_log_dir=is_of_log_dir(path))
         if sha256_of(before) != entry.before.sha256:
             raise Refused(
                 f"{before.path}: this backup is not as it was made (its SHA-256 differs); nothing was changed"

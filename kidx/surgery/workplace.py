@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from kidx.errors import CannotRead, Refused
 from kidx.evidence import SMALL_FILE_BYTES, Evidence, open_inside
 from kidx.surgery.content import same_bytes
-from kidx.surgery.journal import JOURNAL, WORKPLACE, State
+from kidx.surgery.journal import JOURNAL, LOG_DIR_PREFIX, WORKPLACE, State
 from kidx.surgery.new_file import Attributes, own, refusing, state_of, write_all, write_file
 
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -20,25 +20,29 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Bench:
-    """The workplace of one change; what it made itself it clears away unless the change was made."""
+    """The workplace of one change. It removes what it created unless the change was made."""
 
-    def __init__(self, place: int, fd: int, made_it: bool) -> None:
-        self.place, self.fd, self._made_it = place, fd, made_it
+    def __init__(self, place: int, fd: int, made_it: bool, prefix: str) -> None:
+        self.place, self.fd, self._made_it, self._prefix = place, fd, made_it, prefix
         self._made: list[str] = []
         self._journal_bytes: int | None = None
         self._done = False
 
+    def named(self, name: str) -> str:
+        """What a file of the workplace is called in its directory."""
+        return self._prefix + name
+
     def keep(self, name: str, content: Evidence) -> None:
-        """Keep a backup. One that is there already with these very bytes serves; a damaged one is made anew."""
+        """Keep a backup. An existing one with these bytes is kept; a damaged one is written again."""
         if self._holds(name, content):
             return
         self.write(name + ".part", content, state_of(os.fstat(self.place), 0, "", 0o600))
-        os.rename(name + ".part", name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        os.rename(self.named(name + ".part"), self.named(name), src_dir_fd=self.fd, dst_dir_fd=self.fd)
         self._made.append(name)
 
     def _holds(self, name: str, content: Evidence) -> bool:
         try:
-            with open_inside(self.fd, name, name) as existing:
+            with open_inside(self.fd, self.named(name), name) as existing:
                 return same_bytes(existing, content)
         except CannotRead:
             return False
@@ -53,21 +57,21 @@ class Bench:
     ) -> None:
         """Write a file as write_file does. What an earlier crash left under the name is removed."""
         with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=self.fd)
+            os.unlink(self.named(name), dir_fd=self.fd)
         self._made.append(name)
-        write_file(self.fd, name, content, like, attributes, mtime_ns)
+        write_file(self.fd, self.named(name), content, like, attributes, mtime_ns)
 
     def note(self, line: bytes) -> None:
-        """Put a line into the journal, flushed together with the workplace's names."""
-        fd = os.open(JOURNAL, _APPEND, 0o600, dir_fd=self.fd)
+        """Append a line to the journal, flushed together with the workplace's directory."""
+        fd = os.open(self.named(JOURNAL), _APPEND, 0o600, dir_fd=self.fd)
         try:
             status = os.fstat(fd)
-            _must_be_plain(status, os.fstat(self.place), JOURNAL)
+            _must_be_plain(status, os.fstat(self.place), self.named(JOURNAL))
             size = status.st_size
             if size + len(line) >= SMALL_FILE_BYTES:
                 raise Refused(
-                    f"{WORKPLACE}/{JOURNAL} is full ({size:,} bytes); remove {WORKPLACE} when nothing is to be "
-                    "undone any more; nothing was written"
+                    f"{self._prefix or WORKPLACE + '/'}{JOURNAL} is full ({size:,} bytes); remove it when nothing is "
+                    "to be undone any more; nothing was written"
                 )
             self._journal_bytes = size
             own(fd, os.fstat(self.place), 0o600)
@@ -80,7 +84,7 @@ class Bench:
 
     @contextmanager
     def for_good(self) -> Iterator[None]:
-        """The change is made in here: keep everything, unless the system declines. An interrupt may come after it."""
+        """The change is made within: everything is kept unless the system refuses. An interrupt may come after it."""
         self._done = True
         try:
             yield
@@ -89,11 +93,11 @@ class Bench:
             raise
 
     def close(self) -> None:
-        """Clear away what a change that was not made has left."""
+        """Remove what a change that was not made has left."""
         if not self._done:
             for name in self._made:
                 with suppress(OSError):
-                    os.unlink(name, dir_fd=self.fd)
+                    os.unlink(self.named(name), dir_fd=self.fd)
             self._take_back_note()
             if self._made_it:
                 with suppress(OSError):
@@ -105,9 +109,9 @@ class Bench:
             return
         with suppress(OSError):
             if self._journal_bytes == 0:
-                os.unlink(JOURNAL, dir_fd=self.fd)
+                os.unlink(self.named(JOURNAL), dir_fd=self.fd)
                 return
-            fd = os.open(JOURNAL, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.fd)
+            fd = os.open(self.named(JOURNAL), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.fd)
             try:
                 os.ftruncate(fd, self._journal_bytes)
             finally:
@@ -115,8 +119,18 @@ class Bench:
 
 
 @contextmanager
-def workplace(place: int, directory: str) -> Iterator[Bench]:
-    """The workplace of one change in a directory, `place`; made where there is none. Raises Refused, OSError."""
+def workplace(place: int, directory: str, *, of_log_dir: bool = False) -> Iterator[Bench]:
+    """The workplace of one change in a directory, `place`; made where there is none. Raises Refused, OSError.
+
+    That of a log dir's own files is the directory itself.
+    """
+    if of_log_dir:
+        bench = Bench(place, os.dup(place), False, LOG_DIR_PREFIX)
+        try:
+            yield bench
+        finally:
+            bench.close()
+        return
     status = os.fstat(place)
     made_it = False
     try:
@@ -134,7 +148,7 @@ def workplace(place: int, directory: str) -> Iterator[Bench]:
         if e.errno in (errno.ENOTDIR, errno.ELOOP):
             raise Refused(f"{directory}/{WORKPLACE}: not a directory, and kidx keeps its backups there") from None
         raise
-    bench = Bench(place, fd, made_it)
+    bench = Bench(place, fd, made_it, "")
     try:
         if made_it:  # the broker must be able to remove it with the partition
             own(fd, status, stat.S_IMODE(status.st_mode))
@@ -144,27 +158,30 @@ def workplace(place: int, directory: str) -> Iterator[Bench]:
         bench.close()
 
 
-def open_journal(place: int, directory: str) -> Evidence | None:
+def open_journal(place: int, directory: str, *, of_log_dir: bool) -> Evidence | None:
     """The journal of an open directory, None where there is none. Raises Refused, CannotRead, OSError."""
-    return _open_kept(place, directory, JOURNAL)
+    return _open_kept(place, directory, JOURNAL, of_log_dir)
 
 
-def open_backup(place: int, directory: str, name: str) -> Evidence:
+def open_backup(place: int, directory: str, name: str, *, of_log_dir: bool) -> Evidence:
     """A backup in the workplace of an open directory. Raises Refused, OSError."""
     try:
-        backup = _open_kept(place, directory, name)
+        backup = _open_kept(place, directory, name, of_log_dir)
     except CannotRead as e:
         raise Refused(f"the backup is unavailable: {e}; nothing was changed") from None
     if backup is None:
-        raise Refused(f"the backup is unavailable: {directory}/{WORKPLACE}/{name}: no such file; nothing was changed")
+        where = LOG_DIR_PREFIX if of_log_dir else f"{WORKPLACE}/"
+        raise Refused(f"the backup is unavailable: {directory}/{where}{name}: no such file; nothing was changed")
     return backup
 
 
-def _open_kept(place: int, directory: str, name: str) -> Evidence | None:
+def _open_kept(place: int, directory: str, name: str, of_log_dir: bool) -> Evidence | None:
     """A file in the workplace that was kept by the directory's owner."""
-    path = os.path.join(directory, WORKPLACE, name)
+    if of_log_dir:
+        name = LOG_DIR_PREFIX + name
+    path = os.path.join(directory, name) if of_log_dir else os.path.join(directory, WORKPLACE, name)
     try:
-        fd = os.open(WORKPLACE, _DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+        fd = os.open("." if of_log_dir else WORKPLACE, _DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
     except FileNotFoundError:
         return None
     except OSError as e:

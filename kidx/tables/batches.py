@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kidx.evidence import Evidence, is_file, open_evidence
+from kidx.evidence import Evidence
 from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT, Batch
 from kidx.formats.compression import CODEC_NAMES
-from kidx.formats.indexes import OFFSET_INDEX, decode
+from kidx.segments.column_reader import LogIndexes
 from kidx.segments.resume import resume
 from kidx.segments.scan import scan
 from kidx.segments.walk import END, Ending, walk
@@ -18,10 +17,10 @@ from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, ArrayTable, Column, No
 from kidx.text.integer_text import Maybe
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from kidx.segments.windows import Window
+    from kidx.tables.nested import Cells
     from kidx.text.integer_text import Integers
 
 T = TypeVar("T")
@@ -51,26 +50,8 @@ _COLUMNS = (
 NAMES = tuple(column.name for column in _COLUMNS)
 # A batch has a range of these: it is shown where its range overlaps the wanted one.
 _SPANS = {"offset": ("base_offset", "last_offset"), "timestamp": ("first_timestamp", "max_timestamp")}
-_LARGEST_HINT_BYTES = 64 << 20
 _DETAILS = ("magic", "timestamp_type", "base_timestamp", "delete_horizon", "crc")
 BRIEF_NAMES = tuple(name for name in NAMES if name not in _DETAILS)  # the columns of text for people
-
-
-def index_positions(path: str) -> Callable[[], npt.NDArray[np.int64]] | None:
-    """A function that reads the positions in the offset index next to a log: int64, shape (n,). They are hints only.
-
-    None where there is no such index.
-    """
-    stem, suffix = os.path.splitext(path)
-    index = stem + OFFSET_INDEX.suffix
-    if suffix != ".log" or not is_file(index):
-        return None
-
-    def read() -> npt.NDArray[np.int64]:
-        with open_evidence(index) as evidence:
-            return decode(OFFSET_INDEX, evidence.read_all(_LARGEST_HINT_BYTES), 0, ("position",))["position"]
-
-    return read
 
 
 class LogReader:
@@ -81,6 +62,7 @@ class LogReader:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+        self.indexes = LogIndexes.next_to(evidence.path)
         self.endings: list[Ending] = []
         self.batch_count = 0
 
@@ -94,28 +76,35 @@ class LogReader:
                 yield batch
             start = self._after(steps.ending)
 
-    def windows(self, *, hold: bool = False) -> Iterator[Window]:
-        """Thousands of batches at a time, their CRCs checked; with `hold` unchecked, and with their records' bytes."""
-        start: int | None = 0
+    def windows(self, first: int = 0, end: int | None = None, *, hold: bool = False) -> Iterator[Window]:
+        """Thousands of batches at a time of a range of bytes, their CRCs checked; with `hold` unchecked, and with their
+        records' bytes.
+        """
+        start: int | None = first
         while start is not None:
-            positions = index_positions(self.evidence.path)
-            steps = scan(self.evidence, positions, start=start, check_crc=not hold, hold=hold)
+            positions = None if self.indexes is None else self.indexes.positions
+            steps = scan(self.evidence, positions, start=start, end=end, check_crc=not hold, hold=hold)
             for window in steps:
                 self.batch_count += len(window)
                 yield window
-            start = self._after(steps.ending)
+            start = self._after(steps.ending, end)
 
-    def _after(self, ending: Ending | None) -> int | None:
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Byte ranges of the log, from its end on, cut where batches start."""
+        return iter([(0, self.evidence.size)]) if self.indexes is None else self.indexes.last_pieces(self.evidence)
+
+    def _after(self, ending: Ending | None, end: int | None = None) -> int | None:
         if ending is None or ending.kind == END:
             return None
         self.endings.append(ending)
-        return resume(self.evidence, ending.position)
+        return resume(self.evidence, ending.position, end)
 
     def through(self, rows: Iterable[T], summary: dict[str, Any], notes: Notes) -> Iterator[T]:
         """The rows of a table; after the last one, its summary and notes say how many batches there were and where
         they broke off.
         """
         yield from rows
+        self.endings.sort(key=lambda e: e.position)
         broken = [{"kind": e.kind, "position": e.position, "why": e.why} for e in self.endings]
         summary |= {"size_bytes": self.evidence.size, "batches": self.batch_count, "broken_off": broken}
         for e in self.endings:
@@ -141,14 +130,18 @@ def batch_table(
     conditions += [Condition(names.index(name), value, value) for name, value in (equal or {}).items()]
     places = [NAMES.index(name) for name in columns]
     reader, summary, notes = LogReader(evidence), dict[str, Any](), Notes()
-    batches = wanted.ends_of_arrays(_wanted_columns(reader, conditions))
+
+    def columns_of(start: int = 0, end: int | None = None) -> Iterator[Sequence[Cells]]:
+        return _wanted_columns(reader.windows(start, end), conditions)
+
+    batches = wanted.last_of(reader.pieces, columns_of) or wanted.ends_of_arrays(columns_of())
     rows = (tuple(arrays[i] for i in places) for arrays in reader.through(batches, summary, notes))
     return ArrayTable(SCHEMA, [_COLUMNS[i] for i in places], rows, summary, constants=constants, notes=notes)
 
 
-def _wanted_columns(reader: LogReader, conditions: list[Condition]) -> Iterator[Sequence[Integers | Maybe]]:
-    for window in reader.windows():
-        columns: Sequence[Integers | Maybe] = _columns(window)
+def _wanted_columns(windows: Iterable[Window], conditions: list[Condition]) -> Iterator[Sequence[Cells]]:
+    for window in windows:
+        columns: Sequence[Any] = _columns(window)
         for condition in conditions:
             keep = condition.mask(columns)
             if not keep.all():

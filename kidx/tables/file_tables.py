@@ -31,8 +31,8 @@ class LogView(NamedTuple):
     """What is read of a log: its batches; with `records` or a `key` its records; with `decode` or a `topic_family` its
     records decoded as those of one of Kafka's own topics.
 
-    `key` is the text that records' keys must equal, byte by byte; `show` is one of records.SHOWN. `brief` leaves out
-    the columns of batches that people rarely need, `as_text` puts a decoded record into one column of text.
+    `key` is the text that records' keys must equal, byte by byte; `show` as in records.record_table. `brief` leaves out
+    the columns of batches that people rarely need; `as_text` writes texts on one line, and a decoded record as text.
     """
 
     records: bool = False
@@ -105,7 +105,15 @@ def _log_table(evidence: Evidence, wanted: Selection, view: LogView, constants: 
     if view.records or view.key is not None:
         from kidx.tables.records import record_table
 
-        return record_table(evidence, wanted, equal=view.equal, key=view.key, show=view.show, constants=constants)
+        return record_table(
+            evidence,
+            wanted,
+            equal=view.equal,
+            key=view.key,
+            show=view.show,
+            one_line=view.as_text,
+            constants=constants,
+        )
     from kidx.tables.batches import BRIEF_NAMES, NAMES, batch_table
 
     names = BRIEF_NAMES if view.brief else NAMES

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kidx.evidence import Evidence
 from kidx.exit_status import UNREADABLE
-from kidx.formats.batches import Batch
-from kidx.formats.control import control_type, type_name
-from kidx.formats.records import Record
-from kidx.segments.records import read_records
-from kidx.tables.batches import LogReader
+from kidx.formats.control import CONTROL_TYPE_NAMES
 from kidx.tables.selection import EVERYTHING, Condition, Selection, conditions_of
-from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, Column, Notes, Table
+from kidx.tables.table import INT, TEXT, TIMESTAMP, TREE, ArrayTable, Column, Notes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from kidx.segments.column_reader import ColumnReader
+    from kidx.segments.record_columns import RecordColumns
+    from kidx.tables.nested import Cells, Structs
+    from kidx.text.spans import Spans
 
 SCHEMA = "kidx.record.v1"
 _HASH_DIGITS = 16  # enough to tell values apart, too few to be looked up in a table of hashes of all of them
+_SLICE_BYTES = 1 << 19  # of records whose cells are made at once
+_NAMES = ("offset", "timestamp", "key", "value", "headers", "batch_position", "producer_id", "sequence", "control_type")
+_EXTRA = ("producer_epoch", "leader_epoch")  # columns for conditions alone
+_NUMBERS = ("offset", "timestamp", "batch_position", "producer_id", "sequence", *_EXTRA)
 
 
-def _text(data: bytes) -> str:
-    """UTF-8; bytes that are not UTF-8 are escaped."""
-    return data.decode("utf-8", "backslashreplace")
-
-
-def _base64(data: bytes) -> str:
-    from base64 import b64encode
-
-    return b64encode(data).decode()
-
-
-def _redacted(data: bytes) -> dict[str, Any]:
+def _redacted(spans: Spans) -> Structs:
+    """Lengths and the beginnings of hashes."""
     from hashlib import sha256
 
-    return {"length": len(data), "sha256": sha256(data).hexdigest()[:_HASH_DIGITS]}
+    from kidx.tables.nested import Structs
+    from kidx.text.spans import spans_of
+
+    hashes = [sha256(text or b"").hexdigest()[:_HASH_DIGITS].encode() for text in spans.tolist()]
+    return Structs({"length": spans.size, "sha256": spans_of(hashes)}, spans.present)
 
 
-# How keys, values and headers' values are shown.
-SHOWN: dict[str, Callable[[bytes], Any]] = {"text": _text, "hex": bytes.hex, "base64": _base64, "redact": _redacted}
+def _shown() -> dict[str, Callable[[Spans], Cells]]:
+    """How keys, values and headers' values can be shown."""
+    from functools import partial
+
+    from kidx.text.spans import base64_text, hexed, utf8
+
+    return {
+        "text": utf8,
+        "line": partial(utf8, one_line=True),
+        "hex": hexed,
+        "base64": base64_text,
+        "redact": _redacted,
+    }
 
 
 def record_table(
@@ -47,12 +61,14 @@ def record_table(
     equal: Mapping[str, int] | None = None,
     key: bytes | None = None,
     show: str = "hex",
+    one_line: bool = False,
     constants: Mapping[str, str] | None = None,
-) -> Table:
+) -> ArrayTable:
     """kidx.record.v1: the wanted records of a log; of a damaged batch those before the damage, and a note.
 
     `equal` are columns (or `producer_epoch`, `leader_epoch`) and the values that they must have, `key` the bytes that
-    the key must equal; `show` is one of SHOWN. Raises UsageError for a bound that fits no column.
+    the key must equal; `show` is text, hex, base64 or redact; `one_line` escapes
+    control characters in keys and values shown as text. Raises UsageError for a bound that fits no column.
     """
     cell = TREE if show == "redact" else TEXT
     columns = [
@@ -64,63 +80,103 @@ def record_table(
         Column("batch_position", INT, "bytes"),
         Column("producer_id"),
         Column("sequence"),
-        Column("control_type", TEXT),
+        Column("control_type", TEXT, choices=(*CONTROL_TYPE_NAMES, "UNKNOWN")),
     ]
-    names = (*(column.name for column in columns), "producer_epoch", "leader_epoch")
+    names = (*_NAMES, *_EXTRA)
     conditions = conditions_of(wanted, names, "offset", evidence.path)
     conditions += [Condition(names.index(name), value, value) for name, value in (equal or {}).items()]
-    reader, summary, notes = LogReader(evidence), dict[str, Any](), Notes()
-    rows = wanted.ends_of(_rows(reader, conditions, key, SHOWN[show], notes))
-    return Table(SCHEMA, columns, reader.through(rows, summary, notes), summary, constants=constants, notes=notes)
+    summary, notes = dict[str, Any](), Notes()
+    rows = _Rows(evidence, conditions, key, _shown()[show], one_line and show == "text", notes)
+    batches = rows.through(wanted.last_of(rows.pieces, rows.cells) or wanted.ends_of_arrays(rows.cells()), summary)
+    return ArrayTable(SCHEMA, columns, batches, summary, constants=constants, notes=notes)
 
 
-def _rows(
-    reader: LogReader, conditions: list[Condition], key: bytes | None, show: Callable[[bytes], Any], notes: Notes
-) -> Iterator[tuple[Any, ...]]:
-    for batch in reader.batches():
-        if _cannot_match(batch, conditions):
-            continue
-        decoded = read_records(reader.evidence, batch)
-        for record in decoded.records:
-            facts = _facts(batch, record)
-            if (key is None or record.key == key) and all(c.holds(facts) for c in conditions):
-                yield _row(batch, record, facts, show)
-        if decoded.damage:
-            where = f"{reader.evidence.path}: the batch at byte {batch.position}"
-            notes.add(f"{where}: {decoded.damage.why}", UNREADABLE)
+class _Rows:
+    """The rows of a log that meet some conditions, as cells."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        conditions: list[Condition],
+        key: bytes | None,
+        show: Callable[[Spans], Cells],
+        one_line: bool,
+        notes: Notes,
+    ) -> None:
+        from kidx.segments.column_reader import LogIndexes
+
+        self._evidence, self._conditions, self._key, self._notes = evidence, conditions, key, notes
+        self._show, self._one_line = show, one_line
+        self._indexes = LogIndexes.next_to(evidence.path)
+        self._readers: list[ColumnReader] = []
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Byte ranges of the log, from its end on."""
+        return iter([(0, self._evidence.size)]) if self._indexes is None else self._indexes.last_pieces(self._evidence)
+
+    def cells(self, start: int = 0, end: int | None = None) -> Iterator[Sequence[Cells]]:
+        """The rows of a range of bytes."""
+        from kidx.segments.column_reader import Wanted, read_columns
+        from kidx.text.spans import equals
+
+        ranges = {name: _range_of(self._conditions, _NAMES.index(name)) for name in ("offset", "timestamp")}
+        among = Wanted(offsets=ranges["offset"], timestamps=ranges["timestamp"])
+        others = [c for c in self._conditions if c.column > 1]
+        reader = read_columns(self._evidence, self._indexes, among, start=start, end=end, check_crc=False)
+        self._readers.append(reader)
+        for block in reader:
+            keep = None if self._key is None else equals(block.key, self._key)
+            for condition in others:
+                met = _meet(block, condition)
+                keep = met if keep is None else keep & met
+            if keep is not None and not keep.all():
+                block = block.where(keep)
+            for part in block.slices(_SLICE_BYTES):
+                yield self._cells_of(part)
+
+    def _cells_of(self, block: RecordColumns) -> Sequence[Cells]:
+        import numpy as np
+
+        from kidx.tables.nested import Lists, Structs
+        from kidx.text.spans import utf8
+
+        headers = block.headers
+        fields = {"key": utf8(headers.key), "value": self._show(headers.value)}
+        lists = Lists(headers.counts, Structs(fields, np.ones(len(headers.key), np.bool_)))
+        numbers = [block.column(name) for name in ("offset", "timestamp", *_NAMES[5:])]
+        contents = [utf8(s, one_line=True) if self._one_line else self._show(s) for s in (block.key, block.value)]
+        return [*numbers[:2], *contents, lists, *numbers[2:]]
+
+    def through(self, rows: Iterator[Sequence[Cells]], summary: dict[str, Any]) -> Iterator[Sequence[Cells]]:
+        """The rows of the table; after the last one, its summary and notes are complete."""
+        yield from rows
+        path, notes = self._evidence.path, self._notes
+        damage = sorted({found for reader in self._readers for found in reader.damage})
+        for found in damage:
+            if found.base_offset is not None:
+                notes.add(f"{path}: the batch at byte {found.start}: {found.why}", UNREADABLE)
+        broken = [found for found in damage if found.base_offset is None]
+        summary |= {
+            "size_bytes": self._evidence.size,
+            "batches": sum(reader.batches for reader in self._readers),
+            "broken_off": [{"kind": f.kind, "position": f.start, "why": f.why} for f in broken],
+        }
+        for f in broken:
+            notes.add(f"{path}: the batches break off at byte {f.start} ({f.kind}): {f.why}", in_summary=True)
 
 
-def _cannot_match(batch: Batch, conditions: list[Condition]) -> bool:
-    """Whether the offsets of a batch's header rule it out, so that it need not be decompressed."""
-    if batch.magic < 2:
-        return False
-    limits = [c for c in conditions if c.column == 0]
-    return any(
-        (c.low is not None and batch.last_offset < c.low) or (c.high is not None and batch.base_offset > c.high)
-        for c in limits
-    )
+def _range_of(conditions: list[Condition], column: int) -> tuple[int | None, int | None]:
+    """The range that the conditions on a column leave."""
+    lows = [c.low for c in conditions if c.column == column and c.low is not None]
+    highs = [c.high for c in conditions if c.column == column and c.high is not None]
+    return max(lows, default=None), min(highs, default=None)
 
 
-def _row(batch: Batch, record: Record, facts: tuple[Any, ...], show: Callable[[bytes], Any]) -> tuple[Any, ...]:
-    control = type_name(control_type(record.key)) if batch.control else None
-    key, value = (None if data is None else show(data) for data in (record.key, record.value))
-    headers = [{"key": _text(name), "value": None if data is None else show(data)} for name, data in record.headers]
-    return (*facts[:2], key, value, headers, *facts[5:8], control)
+def _meet(block: RecordColumns, condition: Condition) -> npt.NDArray[np.bool_]:
+    """Which records meet a condition; none where it is on a column that has no numbers."""
+    import numpy as np
 
-
-def _facts(batch: Batch, record: Record) -> tuple[Any, ...]:
-    """A record's numbers at the places of their columns, the epochs last; None where its version has no such field."""
-    new = batch.magic == 2
-    return (
-        record.offset,
-        record.timestamp if batch.magic else None,
-        None,
-        None,
-        None,
-        batch.position,
-        batch.producer_id if new else None,
-        record.sequence if new else None,
-        None,
-        batch.producer_epoch if new else None,
-        batch.leader_epoch if new else None,
-    )
+    name = (*_NAMES, *_EXTRA)[condition.column]
+    if name not in _NUMBERS:
+        return np.zeros(len(block), np.bool_)
+    return condition._replace(column=0).mask([block.column(name)])

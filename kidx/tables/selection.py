@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from kidx.tables.nested import Cells
     from kidx.text.integer_text import Integers, Maybe
 
 T = TypeVar("T")
@@ -44,13 +45,13 @@ class Selection(NamedTuple):
         if self.tail:
             yield from deque(rows, self.tail)
 
-    def ends_of_arrays(self, batches: Iterable[Sequence[Integers | Maybe]]) -> Iterator[Sequence[Integers | Maybe]]:
+    def ends_of_arrays(self, batches: Iterable[Sequence[Cells]]) -> Iterator[Sequence[Cells]]:
         """The same of batches of columns, each of shape (n,)."""
         if self.head is None and self.tail is None:
             yield from batches
             return
         head, tail = self.head or 0, self.tail or 0
-        last: deque[Sequence[Integers | Maybe]] = deque()  # the rows of the tail, and at most a batch more
+        last: deque[Sequence[Cells]] = deque()  # the rows of the tail, and at most a batch more
         held = 0
         for columns in batches if head or tail else ():
             rows = _length(columns)
@@ -60,13 +61,39 @@ class Selection(NamedTuple):
             if not tail and not head:
                 return
             if tail and first < rows:
-                last.append([column.copy() for column in part_of(columns, slice(max(first, rows - tail), None))])
+                last.append(part_of(columns, slice(max(first, rows - tail), None)))
                 held += _length(last[-1])
                 while held - _length(last[0]) >= tail:
                     held -= _length(last.popleft())
         if last:
             last[0] = part_of(last[0], slice(max(0, held - tail), None))
         yield from last
+
+    def last_of(
+        self,
+        pieces: Callable[[], Iterable[tuple[int, int]]],
+        rows_of: Callable[[int, int], Iterable[Sequence[Cells]]],
+    ) -> Iterator[Sequence[Cells]] | None:
+        """The last `tail` rows of a file, read in `pieces` from its end on until there are enough; None with `head`.
+
+        `rows_of` gives the batches of rows of a byte range.
+        """
+        if self.head or not self.tail:
+            return None
+        return self._last_of(pieces(), rows_of)
+
+    def _last_of(
+        self, pieces: Iterable[tuple[int, int]], rows_of: Callable[[int, int], Iterable[Sequence[Cells]]]
+    ) -> Iterator[Sequence[Cells]]:
+        found: list[Sequence[Cells]] = []
+        missing = self.tail or 0
+        for start, end in pieces:
+            last = list(Selection(tail=missing).ends_of_arrays(rows_of(start, end)))
+            found = [*last, *found]
+            missing -= sum(map(_length, last))
+            if not missing:
+                break
+        yield from found
 
     def ends_of_ranges(self, ranges: list[range]) -> list[range]:
         """The same of numbers given as rising ranges."""
@@ -160,18 +187,17 @@ def conditions_of(
     return found
 
 
-def part_of(columns: Sequence[Integers | Maybe], rows: Any) -> Sequence[Integers | Maybe]:
+def part_of(columns: Sequence[Cells], rows: Any) -> Sequence[Cells]:
     """The same rows (a slice, row numbers, or a mask) of every column."""
-    from kidx.text.integer_text import Maybe
+    from kidx.tables.nested import part
 
-    return [column.part(rows) if isinstance(column, Maybe) else column[rows] for column in columns]
+    return [part(column, rows) for column in columns]
 
 
-def _length(columns: Sequence[Integers | Maybe]) -> int:
-    from kidx.text.integer_text import Maybe
+def _length(columns: Sequence[Cells]) -> int:
+    from kidx.tables.nested import row_count
 
-    first = columns[0]
-    return len(first.values if isinstance(first, Maybe) else first)
+    return row_count(columns[0])
 
 
 def _numbers(ranges: list[range], start: int, end: int) -> list[range]:

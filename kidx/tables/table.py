@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kidx.exit_status import CLEAN
 
 if TYPE_CHECKING:
-    from kidx.text.integer_text import Integers, Maybe
+    from kidx.tables.nested import Cells
 
 INT, TEXT, BOOL, BYTES, TREE, TIMESTAMP = "int", "text", "bool", "bytes", "tree", "timestamp"
 
@@ -94,18 +94,19 @@ class Table:
 
 
 class ArrayTable(Table):
-    """A table of numbers for files of a million rows: its renderers never make a Python object of a number.
+    """A table as arrays, for files of a million rows: its renderers never make a Python object of a cell.
 
-    `batches` yields tuples of equally long int64 arrays, shape (n,) (or Maybe, where some values are absent), one a
-    column: INT and TIMESTAMP, BOOL (0 or 1), or TEXT as an index into the column's `choices`. `widest` is a row whose
-    cells must fit text's columns (an index's last entry), as the rows of the first batch must.
+    `batches` yields tuples of equally long columns: int64 arrays, shape (n,) (or Maybe, where some values are absent),
+    for INT and TIMESTAMP, BOOL (0 or 1), and TEXT as an index into the column's `choices`; of other kinds those of
+    kidx.tables.nested. `widest` is a row whose cells must fit text's columns (an index's last entry), as the rows of
+    the first batch must; a table with columns of text has the widths of its first 1000 rows.
     """
 
     def __init__(
         self,
         schema: str,
         columns: Sequence[Column],
-        batches: Iterable[tuple[Integers | Maybe, ...]],
+        batches: Iterable[Sequence[Cells]],
         summary: Mapping[str, Any] | None = None,
         *,
         widest: Sequence[int] = (),
@@ -116,10 +117,10 @@ class ArrayTable(Table):
         self.batches, self.widest = batches, widest
 
     def _as_rows(self) -> Iterator[Sequence[Any]]:
-        from kidx.text.integer_text import python_values
+        from kidx.tables.nested import python_cells
 
         for arrays in self.batches:
-            cells = [_as_cells(c, python_values(a)) for c, a in zip(self.columns, arrays, strict=True)]
+            cells = [_as_cells(c, python_cells(a)) for c, a in zip(self.columns, arrays, strict=True)]
             yield from zip(*cells, strict=True)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from kidx.text.spans import Spans
+
     Integers = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
     Shapes = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
@@ -113,12 +115,31 @@ class LineForm:
 
     def lines(self, columns: Sequence[Integers | Maybe]) -> Iterator[memoryview | bytes]:
         """The lines of columns (int64, shape (rows,), or Maybe), in pieces. A piece is valid until the next one."""
+        return (piece for piece, _ in self._pieces(columns))
+
+    def spans(self, columns: Sequence[Integers | Maybe]) -> Spans:
+        """The same lines as a column of strings, packed."""
+        import numpy as np
+
+        from kidx.text.spans import Spans
+
+        length = np.empty(len(_values(columns[0])), np.int64)
+        done, data = 0, bytearray()
+        for piece, lengths in self._pieces(columns):
+            rows = len(piece) // lengths if isinstance(lengths, int) else len(lengths)
+            length[done : done + rows] = lengths
+            done += rows
+            data += piece
+        return Spans(np.frombuffer(data, np.uint8), length.cumsum() - length, length)
+
+    def _pieces(self, columns: Sequence[Integers | Maybe]) -> Iterator[tuple[memoryview | bytes, int | Integers]]:
+        """The lines in pieces, each with the lengths of its lines, or the one that they all have."""
         rows = len(_values(columns[0]))
         for start in range(0, rows, _BLOCK_ROWS):
             block = [_part(c, slice(start, start + _BLOCK_ROWS)) for c in columns]
             yield from self._block(block, min(_BLOCK_ROWS, rows - start))
 
-    def _block(self, block: list[Integers | Maybe], rows: int) -> Iterator[memoryview | bytes]:
+    def _block(self, block: list[Integers | Maybe], rows: int) -> Iterator[tuple[memoryview | bytes, int | Integers]]:
         import numpy as np
 
         shapes = [_shapes(spec, values) for spec, values in zip(self.columns, block, strict=True)]
@@ -129,7 +150,8 @@ class LineForm:
                 shape = [_shape_at(s, start) for s in shapes]
                 for at in range(start, end, _CHUNK_ROWS):
                     part = slice(at, min(at + _CHUNK_ROWS, end))
-                    yield self._fill(shape, [_part(c, part) for c in block], part.stop - at)
+                    lines = self._fill(shape, [_part(c, part) for c in block], part.stop - at)
+                    yield lines, len(lines) // (part.stop - at)
             return
         order = key.argsort(kind="stable")
         ordered = key[order]
@@ -137,10 +159,11 @@ class LineForm:
         groups = [order[a:b] for a, b in pairwise(cuts)]
         large = [group for group in groups if len(group) >= _ROWS_A_GROUP]
         if 2 * sum(map(len, large)) < rows:
-            yield self.plain(zip(*map(python_values, block), strict=True))
+            yield self.plain(zip(*map(python_values, block), strict=True)), self._lengths(shapes, rows)
             return
         small = [group for group in groups if len(group) < _ROWS_A_GROUP]
-        yield self._scatter(large, np.concatenate(small) if small else order[:0], shapes, block)
+        lengths = self._lengths(shapes, rows)
+        yield self._scatter(large, np.concatenate(small) if small else order[:0], shapes, block, lengths), lengths
 
     def _scatter(
         self,
@@ -148,16 +171,13 @@ class LineForm:
         rest: npt.NDArray[np.intp],
         shapes: list[int | Shapes],
         block: list[Integers | Maybe],
+        lengths: Integers,
     ) -> memoryview:
         """Fill the lines of each group, format the `rest` one by one, and put all into the order of their rows."""
         import numpy as np
 
         group_shapes = [[_shape_at(s, int(group[0])) for s in shapes] for group in groups]
         rest_lines = self._one_by_one(zip(*(python_values(_part(c, rest)) for c in block), strict=True))
-        lengths = np.empty(len(_values(block[0])), np.int64)
-        lengths[rest] = np.array([len(line) for line in rest_lines], np.int64)
-        for group, shape in zip(groups, group_shapes, strict=True):
-            lengths[group] = self._length(shape)
         ends = lengths.cumsum()
         starts = ends - lengths
         out = np.empty(int(ends[-1]), np.uint8)
@@ -172,10 +192,20 @@ class LineForm:
             out.data[start : start + len(line)] = line
         return out.data
 
-    def _length(self, shapes: list[int]) -> int:
-        """The number of bytes of a line whose columns have these shapes."""
-        columns = (_width(column, shape) for column, shape in zip(self.columns, shapes, strict=True))
-        return sum(map(len, self.pieces)) + sum(columns)
+    def _lengths(self, shapes: list[int | Shapes], rows: int) -> Integers:
+        """The number of bytes of each line."""
+        import numpy as np
+
+        lengths = np.full(rows, sum(map(len, self.pieces)), np.int64)
+        for spec, shape in zip(self.columns, shapes, strict=True):
+            if isinstance(shape, int):
+                lengths += _width(spec, shape)
+            else:
+                shown = np.bincount(shape).nonzero()[0]
+                widths = np.zeros(int(shown[-1]) + 1, np.int64)
+                widths[shown] = [_width(spec, number) for number in shown.tolist()]
+                lengths += widths[shape]
+        return lengths
 
     def _fill(self, shapes: Sequence[int], columns: list[Integers | Maybe], rows: int) -> memoryview:
         """The lines of rows that all have the same shapes."""

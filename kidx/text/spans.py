@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kidx.text.escaping import escaped
 from kidx.text.json_text import json_text
 
 if TYPE_CHECKING:
@@ -52,10 +53,16 @@ class Spans:
         """Some rows: a slice, a mask or an array of row numbers."""
         return Spans(self.data, self.start[rows], self.length[rows])
 
+    def only(self, present: Bools) -> Spans:
+        """The strings of these rows; the others are absent."""
+        return Spans(self.data, self.start, np.where(present, self.length, ABSENT))
+
     def packed(self) -> Spans:
-        """The same strings in memory of their own, one after another without gaps."""
+        """The same strings in memory that holds nothing else, one after another without gaps."""
         ends = self.size.cumsum()
         starts = ends - self.size
+        if len(ends) and len(self.data) == int(ends[-1]) and (self.start == starts).all():
+            return self
         data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
         copy_spans(data, starts, self.data, self.start, self.length)
         return Spans(data, starts, self.length)
@@ -170,11 +177,21 @@ def with_absent(spans: Spans, text: bytes) -> Spans:
     return Spans(data, start, length)
 
 
+def equals(spans: Spans, text: bytes) -> Bools:
+    """Which strings equal a text: bool, shape (rows,)."""
+    equal: Bools = spans.length == len(text)
+    rows = np.flatnonzero(equal)
+    if len(rows) and text:
+        packed = spans.part(rows).packed()
+        equal[rows] = (packed.data.reshape(len(rows), len(text)) == np.frombuffer(text, np.uint8)).all(axis=1)
+    return equal
+
+
 def hexed(spans: Spans) -> Spans:
     """Two hexadecimal digits for each byte, packed."""
     packed = spans.packed()
     data = np.frombuffer(binascii.hexlify(packed.data.data), np.uint8)
-    return Spans(data, 2 * packed.start, np.where(packed.present, 2 * packed.length, ABSENT))
+    return Spans(data, 2 * packed.start, 2 * packed.length).only(packed.present)
 
 
 def base64_text(spans: Spans) -> Spans:
@@ -187,35 +204,110 @@ def base64_text(spans: Spans) -> Spans:
     ends, missing = (start // 3 + thirds) * 4, 3 * thirds - spans.size
     data[ends[missing > 0] - 1] = ord("=")
     data[ends[missing > 1] - 2] = ord("=")
-    return Spans(data, start // 3 * 4, np.where(spans.present, 4 * thirds, ABSENT))
+    return Spans(data, start // 3 * 4, 4 * thirds).only(spans.present)
 
 
-def utf8(spans: Spans) -> Spans:
-    r"""The strings as UTF-8, packed: each byte that is not UTF-8 becomes \xNN, as backslashreplace writes it."""
+def utf8(spans: Spans, *, one_line: bool = False) -> Spans:
+    r"""The strings as UTF-8, packed: each byte that is not UTF-8 becomes \xNN, as backslashreplace writes it.
+
+    `one_line`: control characters of ASCII are escaped too, as `printable` does.
+    """
     packed = spans.packed()
-    if _is_utf8(packed):
-        return packed
-    valid = _valid_bytes(packed)
-    # Four bytes for each byte: its escape, or itself and three that are left out.
-    four = _escapes().take(packed.data)
-    np.copyto(four, packed.data, where=valid)
-    kept = np.empty((len(valid), 4), np.bool_)
-    kept[:, 0] = True
-    kept[:, 1:] = ~valid[:, None]
-    data = four.view(np.uint8)[kept.reshape(-1)]
-    return _longer(packed, data, np.flatnonzero(~valid), 3)
+    wrong = None if _is_utf8(packed) else ~_valid_bytes(packed)
+    if one_line:
+        control = _controls(packed.data)
+        wrong = control if wrong is None else wrong | control
+    return packed if wrong is None or not wrong.any() else _with_escapes(packed, wrong)
+
+
+def printable(spans: Spans) -> Spans:
+    """Strings of UTF-8 as kidx.text.escaping.plain writes them for one line of a terminal; packed."""
+    packed = spans.packed()
+    control = _controls(packed.data)
+    if control.any():
+        packed = _with_escapes(packed, control)
+    at, size, texts = _unprintable(packed.data)
+    return spliced(packed, at, size, texts) if len(at) else packed
+
+
+def _with_escapes(packed: Spans, which: Bools) -> Spans:
+    """Packed strings with the bytes of `which` escaped.
+
+    Each byte is written as four bytes, its escape or itself and three more, which the next one overwrites.
+    """
+    items, widths = _escapes()
+    entry = which.astype(np.intp) << 8
+    entry += packed.data
+    at = np.zeros(len(entry) + 1, np.int64)  # where each byte's text starts
+    widths.take(entry, out=at[1:], mode="clip")
+    np.cumsum(at, out=at)
+    out = np.empty(int(at[-1]) + 4, np.uint8)
+    np.ndarray(len(out) - 3, "<u4", out.data, 0, (1,))[at[:-1]] = items.take(entry, mode="clip")
+    start = at[packed.start]
+    return Spans(out[:-4], start, at[packed.start + packed.size] - start).only(packed.present)
+
+
+def _controls(data: Bytes) -> Bools:
+    """Which bytes are control characters of ASCII."""
+    controls: Bools = (data < 0x20) | (data == 0x7F)
+    return controls
+
+
+def spliced(packed: Spans, at: Ints, size: Ints, texts: Spans) -> Spans:
+    """Packed strings in which `size` bytes from each of the bytes `at` on, ascending, are replaced by texts."""
+    kept_from, kept_to = np.concatenate(([0], at + size)), np.concatenate((at, [len(packed.data)]))
+    kept = Spans(packed.data, kept_from, kept_to - kept_from)
+    number = np.arange(len(at))
+    whole = merged([(kept, np.arange(len(kept)) * 2), (texts, number * 2 + 1)])
+    grown = np.concatenate(([0], (texts.size - size).cumsum()))
+    start = packed.start + grown[at.searchsorted(packed.start)]
+    end = packed.start + packed.size
+    length = end + grown[at.searchsorted(end)] - start
+    return Spans(whole.data, start, length).only(packed.present)
+
+
+def _unprintable(data: Bytes) -> tuple[Ints, Ints, Spans]:
+    """Where in UTF-8 characters beyond ASCII are that are not printable, their bytes, and their escapes."""
+    at = np.flatnonzero(data >= 0xC0)
+    if not len(at):
+        return at, at, spans_of([])
+    lead = data[at].astype(np.int64)
+    size = 2 + (lead >= 0xE0) + (lead >= 0xF0)
+    code = lead & np.array([0, 0, 0x1F, 0x0F, 0x07])[size]
+    for n in (1, 2, 3):
+        more = size > n
+        code[more] = code[more] << 6 | data[at[more] + n] & 0x3F
+    known, which = np.unique(code, return_inverse=True)
+    characters = list(map(chr, known.tolist()))
+    bad = np.array([not c.isprintable() for c in characters])[which]
+    rows = np.flatnonzero(bad)
+    texts = [escaped(c).encode() if not c.isprintable() else b"" for c in characters]
+    return at[rows], size[rows], chosen(texts, which[rows])
 
 
 def json_quoted(spans: Spans) -> Spans:
     """Strings of UTF-8 as JSON strings, quotes included and packed; absent ones stay absent."""
-    escaped = spans.packed()
-    if len(escaped.data):
-        seen = np.flatnonzero(np.bincount(escaped.data, minlength=256))
-        for byte in [c for c in (ord("\\"), ord('"'), *range(32)) if c in seen]:  # the backslash first
-            text = json_text(chr(byte))[1:-1].encode()
-            escaped = replaced(escaped, byte, text)
-    quoted = joined([b'"', escaped, b'"'])
-    return Spans(quoted.data, quoted.start, np.where(spans.present, quoted.length, ABSENT))
+    packed = spans.packed()
+    data = packed.data
+    special = data[(data < 0x20) | (data == ord('"')) | (data == ord("\\"))]
+    for byte in reversed(np.bincount(special).nonzero()[0].tolist()):  # the backslash first
+        packed = replaced(packed, byte, json_text(chr(byte))[1:-1].encode())
+    quoted = joined([b'"', packed, b'"'])
+    return quoted.only(spans.present)
+
+
+def csv_quoted(spans: Spans) -> Spans:
+    """Strings as cells of CSV, packed: in quotes where they must be; absent ones are empty."""
+    packed = spans.packed()
+    data = packed.data
+    special = (data == ord(",")) | (data == ord('"')) | (data == ord("\n")) | (data == ord("\r"))
+    at = np.flatnonzero(special)
+    if not len(at):
+        return packed
+    quoted = at.searchsorted(packed.start + packed.size) > at.searchsorted(packed.start)
+    packed = replaced(packed, ord('"'), b'""')
+    quote = chosen([b"", b'"'], quoted.astype(np.int64))
+    return joined([quote, packed, quote])
 
 
 def replaced(packed: Spans, byte: int, text: bytes) -> Spans:
@@ -230,7 +322,7 @@ def _longer(packed: Spans, data: Bytes, at: Ints, more: int) -> Spans:
     size = packed.size
     before = np.searchsorted(at, packed.start) * more
     after = np.searchsorted(at, packed.start + size) * more
-    return Spans(data, packed.start + before, np.where(packed.present, size + after - before, ABSENT))
+    return Spans(data, packed.start + before, size + after - before).only(packed.present)
 
 
 def character_counts(packed: Spans) -> Ints:
@@ -281,6 +373,9 @@ def _shifted(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
 
 
 @cache
-def _escapes() -> npt.NDArray[np.uint32]:
-    r"""By byte, the four bytes of \xNN."""
-    return np.frombuffer(b"".join(rb"\x%02x" % byte for byte in range(256)), "<u4").astype(np.uint32)
+def _escapes() -> tuple[npt.NDArray[np.uint32], Ints]:
+    """By byte, and by byte + 256 for those to escape: the text to write, four bytes, and how many of them count."""
+    texts = [bytes([byte]) for byte in range(256)]
+    texts += [escaped(chr(byte)).encode() if byte < 0x80 else rb"\x%02x" % byte for byte in range(256)]
+    items = np.frombuffer(b"".join(text.ljust(4) for text in texts), "<u4").astype(np.uint32)
+    return items, np.array([len(text) for text in texts], np.int64)

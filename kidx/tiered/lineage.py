@@ -59,6 +59,12 @@ def epochs_of(copy: RemoteCopy) -> list[EpochStart]:
     return parse_leader_epochs(read_file(copy.part(".leader_epoch_checkpoint").path))[0]
 
 
+def since(lineage: Sequence[EpochStart], offset: int) -> list[EpochStart]:
+    """The leader epochs from an offset on, the first of which begins there."""
+    kept = [line for at, line in enumerate(lineage) if at + 1 == len(lineage) or lineage[at + 1].start_offset > offset]
+    return [EpochStart(line.epoch, max(line.start_offset, offset)) for line in kept]
+
+
 def newest_lineage(facts: Iterable[tuple[CopyFacts, Sequence[EpochStart]]]) -> Sequence[EpochStart]:
     """The leader epochs of the copy with the newest epoch, of several the one that ends last."""
     known = [(max(f.epochs, default=-1), f.end, lines) for f, lines in facts]

@@ -32,7 +32,7 @@ from kidx.state.remote_log import COPY_FINISHED
 from kidx.tiered.lineage import CopyFacts, Served, is_within, served
 from kidx.tiered.metadata import TOPIC, RemoteLogMetadata, read_remote_log_metadata
 from kidx.tiered.objects import RemoteCopy, copies_below, copies_in
-from kidx.tiered.partition import Chain, files_of
+from kidx.tiered.partition import Chain, files_of, remote_log
 
 
 class TieredLog:
@@ -192,10 +192,10 @@ class TieredReader(PartitionReader):
         local = [segment for segment in self.segments if not segment.tag]
         return self.largest_time_of(local or self.segments)
 
-    def records(self, start: int | None = None) -> Iterator[Record]:
-        """Every record of the partition from an offset on (default: the log start), control records among them."""
+    def each_record(self, start: int | None = None) -> Iterator[Record]:
+        """Every record from an offset on, one after another."""
         following = self.start_offset if start is None else start
-        for record in super().records(start):
+        for record in super().each_record(start):
             if record.offset >= following:  # copies may overlap
                 following = record.offset + 1
                 yield record
@@ -257,40 +257,60 @@ class TieredReader(PartitionReader):
         return None
 
 
+class Tiers:
+    """Remote tiers and the log dirs that go with them: each tier is listed once, each metadata topic read once."""
+
+    def __init__(self, remote: Sequence[str], topic_id: str | None = None) -> None:
+        """With a `topic_id`, only that topic's objects are listed."""
+        self._remote, self._topic_id = remote, topic_id
+        self._metadata: dict[str, tuple[RemoteLogMetadata | None, Cluster]] = {}
+
+    @cached_property
+    def _copies(self) -> dict[tuple[str, int], list[RemoteCopy]]:
+        found: dict[tuple[str, int], list[RemoteCopy]] = {}
+        for tier in self._remote:
+            for listed in copies_below(tier, self._topic_id):
+                if isinstance(listed, CannotRead):
+                    raise listed
+                for copy in listed[1]:
+                    if copy.place is not None:
+                        found.setdefault((copy.place.topic_id, copy.place.partition), []).append(copy)
+        return found
+
+    def reader(self, local: Partition) -> TieredReader:
+        """The log of a partition's directory and its copies in the tiers. Raises CannotRead, UsageError."""
+        if local.name is None:
+            raise UsageError(f"{local.directory}: its name gives no topic and partition, so its copies are unknown")
+        topic_id = partition_identity(local).topic_id
+        copies = [] if topic_id is None else self._copies.get((topic_id, local.name.partition), [])
+        metadata, cluster = self._near(local.log_dir)
+        log = TieredLog(local.name, topic_id, copies, local, metadata)
+        node_id = LogDir(local.log_dir).identity.node_id
+        setting = cluster.setting(local.name.topic, "remote.storage.enable", node_id)
+        tiered = bool(copies) or (setting is not None and setting.value == "true")
+        return TieredReader(TieredPartition(log), tiered=tiered)
+
+    def _near(self, directory: str) -> tuple[RemoteLogMetadata | None, Cluster]:
+        """The remote log metadata and the cluster of a log dir and of those next to it."""
+        if directory not in self._metadata:
+            log_dir = LogDir(directory)
+            near = [log_dir, *sibling_log_dirs(log_dir)]
+            cluster = cluster_of(near)
+            self._metadata[directory] = read_remote_log_metadata(near, partitions_of(cluster)), cluster
+        return self._metadata[directory]
+
+
 def open_tiered(directory: str, remote: Sequence[str]) -> TieredReader:
     """The log of a partition's directory and its copies in tiers, or of a tier's own directory. Raises CannotRead."""
-    local = Partition(directory)
     own = copies_in(directory, list_directory(directory))
     if own:
-        place = own[0].place
-        name = PartitionName(place.topic, place.partition, "") if place else PartitionName("", 0, "")
-        return TieredReader(TieredPartition(TieredLog(name, place and place.topic_id, own, None, None)))
-    if local.name is None:
-        raise UsageError(f"{directory}: its name gives no topic and partition, so its copies cannot be found")
-    log_dir = LogDir(local.log_dir)
-    topic_id = partition_identity(local).topic_id
-    copies = []
-    for tier in remote:
-        for found in copies_below(tier, topic_id):
-            if isinstance(found, CannotRead):
-                raise found
-            copies += [copy for copy in found[1] if _is_of(copy, local.name, topic_id)]
-    near = [log_dir, *sibling_log_dirs(log_dir)]
-    cluster = cluster_of(near)
-    metadata = read_remote_log_metadata(near, partitions_of(cluster))
-    setting = cluster.setting(local.name.topic, "remote.storage.enable", log_dir.identity.node_id)
-    tiered = bool(copies) or (setting is not None and setting.value == "true")
-    return TieredReader(TieredPartition(TieredLog(local.name, topic_id, copies, local, metadata)), tiered=tiered)
+        name, topic_id, *_ = remote_log(directory, own)
+        return TieredReader(TieredPartition(TieredLog(name, topic_id, own, None, None)))
+    local = Partition(directory)
+    return Tiers(remote, partition_identity(local).topic_id).reader(local)
 
 
 def partitions_of(cluster: Cluster) -> int | None:
     """How many partitions __remote_log_metadata has, None where the cluster's metadata is not at hand."""
     topic = cluster.topic(TOPIC)
     return len(topic.assignments) if topic is not None else None
-
-
-def _is_of(copy: RemoteCopy, name: PartitionName, topic_id: str | None) -> bool:
-    place = copy.place
-    if place is None or place.partition != name.partition:
-        return False
-    return place.topic_id == topic_id if topic_id is not None else place.topic == name.topic

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kidx.errors import KidxError
 from kidx.evidence.tiered import read_manifest
 from kidx.formats.checkpoints import EpochStart
 from kidx.formats.remote_objects import MANIFEST, PARTS
-from kidx.logdir.names import LEADER_EPOCHS, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, TRANSACTION, FileName
+from kidx.logdir.names import LEADER_EPOCHS, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, TRANSACTION, FileName, PartitionName
 from kidx.logdir.tree import DataFile, Partition, Segment
 from kidx.tiered.lineage import (
     CopyFacts,
@@ -33,19 +35,32 @@ class RemotePartition(Partition):
     those of the last copy. `next_offset` is the offset after the last segment.
     """
 
-    def __init__(self, directory: str, copies: Sequence[RemoteCopy], next_offset: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: str,
+        copies: Sequence[RemoteCopy],
+        next_offset: int | None = None,
+        name: PartitionName | None = None,
+    ) -> None:
+        """`name` is None where no log dir is to be looked for. Raises CannotRead."""
         super().__init__(directory, [])
-        self.name = None  # it lies in no log dir
-        self.copies = copies
+        self.name, self.copies = name, copies
         self.files = [file for copy in copies for file in files_of(copy)]
         ends = [copy.base_offset for copy in copies[1:]] + [next_offset]
         for copy, end in zip(copies, ends, strict=True):
             if _holds(copy, _SNAPSHOT) and end is not None:
-                name = FileName(PRODUCER_SNAPSHOT, end, "", "")
-                self.files.append(DataFile(copy.part(_SNAPSHOT).path, name))
+                self.files.append(DataFile(copy.part(_SNAPSHOT).path, FileName(PRODUCER_SNAPSHOT, end, "", "")))
         last = next((copy for copy in reversed(copies) if _holds(copy, _EPOCHS)), None)
         if last is not None:
             self.files.append(DataFile(last.part(_EPOCHS).path, FileName(LEADER_EPOCHS, None, "")))
+
+    @property
+    def lineage(self) -> list[EpochStart]:
+        """The leader epochs that went with the last copy; none where they cannot be read."""
+        try:
+            return epochs_of(self.copies[-1])
+        except KidxError:
+            return []
 
     @property
     def active_segment(self) -> Segment | None:
@@ -105,6 +120,47 @@ class Chain:
         """The offset after the last segment's last."""
         return self.facts[self.copies[-1].segment_id].end + 1 if self.copies else None
 
-    def partition(self, directory: str) -> RemotePartition:
+    def partition(self, directory: str, name: PartitionName | None = None) -> RemotePartition:
         """The chain as a directory of segments."""
-        return RemotePartition(directory, self.copies, self.next_offset)
+        return RemotePartition(directory, self.copies, self.next_offset, name)
+
+    def alone(self, directory: str, name: PartitionName | None = None) -> list[RemotePartition]:
+        """Each of the other copies that can be read, as a directory of one segment."""
+        ends = [(copy, self.facts[copy.segment_id].end + 1) for copy in self.others if copy.segment_id in self.facts]
+        return [RemotePartition(directory, [copy], end, name) for copy, end in ends]
+
+
+class RemoteLog(NamedTuple):
+    """The partition that a directory of copies is of, and what can be read of it: the chain first, then other copies.
+
+    `unread` has a sentence for each copy that cannot be read.
+    """
+
+    name: PartitionName
+    topic_id: str | None
+    partitions: Sequence[RemotePartition]
+    unread: Sequence[str]
+
+
+def remote_log(directory: str, copies: Sequence[RemoteCopy]) -> RemoteLog:
+    """The log of a directory of copies, by the objects alone. Copies that lack objects are left out."""
+    complete = [copy for copy in copies if not copy.missing]
+    chain = Chain(complete)
+    name, topic_id = _identity(complete or copies)
+    found = ([chain.partition(directory, name)] if chain.copies else []) + chain.alone(directory, name)
+    return RemoteLog(name, topic_id, found, [str(e) for e in chain.trouble.values()])
+
+
+def _identity(copies: Sequence[RemoteCopy]) -> tuple[PartitionName, str | None]:
+    """Topic, partition and topic id, by a manifest, else by the directory: Aiven's prefix may be in front there."""
+    for copy in copies:
+        if copy.has_manifest:
+            try:
+                manifest = read_manifest(copy.stem + MANIFEST)
+            except KidxError:
+                continue
+            return PartitionName(manifest.topic, manifest.partition, ""), manifest.topic_id
+    place = copies[0].place
+    if place is None:
+        return PartitionName(os.path.basename(copies[0].directory), 0, ""), None
+    return PartitionName(place.topic, place.partition, ""), place.topic_id

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kidx.checks.engine.options import QUICK
 from kidx.checks.subjects.indexes import IndexFacts
 from kidx.checks.subjects.order import out_of_order
 from kidx.evidence import from_bytes
@@ -185,3 +186,42 @@ def test_the_fast_look_and_the_slow_one_agree(count: int, step: int, data: st.Da
     )
     zero_tail = bool(entries) and entries[-1] == (0, 0)
     assert (alone(raw) == []) == (healthy and not zero_tail)
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex", "txnindex"])
+def test_entries_that_are_mostly_holes_are_not_read(kind: str, tmp_path: Path) -> None:
+    """They would take memory that the file itself does not take."""
+    path = tmp_path / f"{0:020d}.{kind}"
+    path.write_bytes(b"")
+    os.truncate(path, 2_000_000_000)
+    with path.open("ab") as f:
+        f.write(bytes(range(1, 201)))
+    if path.stat().st_blocks > 1 << 20:
+        pytest.skip("this file system has no holes")
+    done = check(path)
+    assert not done.findings
+    assert done.unread == [
+        f"{path}: most of the {done_bytes(path)} bytes up to its last entry are holes; no broker leaves such a file"
+    ]
+
+
+def done_bytes(path: Path) -> str:
+    """The bytes of its whole entries."""
+    width = damage.index_format_of(str(path)).size
+    return f"{path.stat().st_size // width * width:,}"
+
+
+def test_quick_leaves_out_the_zeros_after_the_entries(copy: Copy) -> None:
+    path = copy("clean/plain-0") / "00000000000000000190.index"
+    entries = path.stat().st_size
+    with path.open("ab") as f:
+        f.write(bytes(10_485_760 - entries))
+    quick, full = check(path, level=QUICK), check(path)
+    assert not grave(quick) and not grave(full)
+    assert quick.coverage.entries == full.coverage.entries == entries // 8
+    unread = 10_485_760 - entries - (64 << 10)
+    assert quick.coverage.bytes_skipped == unread and full.coverage.bytes_skipped == 0
+    assert quick.coverage.bytes_checked == full.coverage.bytes_checked - unread == entries + (64 << 10)
+    assert [s.why for s in quick.coverage.skipped if s.what == str(path)] == [
+        "--quick does not read the zeros after its entries"
+    ]

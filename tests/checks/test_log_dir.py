@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,8 @@ from kidx.checks.engine.options import Options
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.run import check_all
 from kidx.checks.engine.targets import targets_of
+from kidx.evidence import read_file
+from kidx.evidence.file import cannot_read
 from kidx.findings import ERROR, NOTE, WARNING
 from tests.checks.conftest import NEWEST, check, grave
 from tests.damage import shrink
@@ -222,3 +226,26 @@ def test_one_directory_id_on_two_disks(two: Path) -> None:
 def test_stages_and_fleets_and_strangers_side_by_side_are_healthy() -> None:
     for together in (NEWEST, unpacked("fleet-2.5.1"), unpacked("kafka-2.4.1")):
         assert [f for f in grave(verify(together, level="quick")) if f.rule >= "KX520"] == []
+
+
+@pytest.mark.parametrize("name", ["meta.properties", "log-start-offset-checkpoint"])
+@pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.ENOMEM])
+def test_a_file_that_the_system_does_not_give_is_reported_and_no_finding(
+    root: Path, name: str, error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails when the log dir is judged, after its files have been checked."""
+    path = str(root / name)
+    for directory in root.iterdir():
+        if directory.is_dir() and directory.name != "plain-0":
+            shutil.rmtree(directory)
+
+    def read(path_: str, *limit: int) -> bytes:
+        if path_ == path:
+            raise cannot_read(path_, OSError(error, os.strerror(error)))
+        return read_file(path_, *limit)
+
+    usual = verify(root, jobs=1)
+    monkeypatch.setattr("kidx.logdir.log_dir.read_file", read)
+    done = verify(root, jobs=1)
+    assert done.findings == usual.findings
+    assert [sentence for sentence in done.unread if sentence.startswith(path)] and not usual.unread

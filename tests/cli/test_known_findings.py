@@ -83,6 +83,7 @@ def test_a_configuration_among_evidence_is_not_used(damaged: Path, monkeypatch: 
     ("content", "said"),
     [
         ("a = ", "not TOML"),
+        ("a = " + "[" * 100_000, "not TOML"),
         ("colour = 'red'", "there is no setting colour"),
         ("select = 'KX1'", "select must be a list"),
         ("ignore = [1]", "ignore must be a list"),

@@ -128,3 +128,11 @@ def test_what_is_refused(log_dir: Path) -> None:
     ran = kidx_here("state", log_dir, "--at", "4")
     assert ran.status == 2 and b"each has its own offsets" in ran.err
     assert kidx_here("state").status == 2
+
+
+def test_offsets_for_a_reset_of_groups(log_dir: Path) -> None:
+    ran = kidx_here("state", log_dir, "--group", "billing", "--format", "reset-offsets")
+    assert (ran.status, ran.out) == (0, b"gone,0,3\norders,0,15\norders,1,3\n")
+    ran = kidx_here("state", log_dir, "--topic", "orders", "--format", "reset-offsets")
+    assert ran.out == b"audit,orders,0,99\nbilling,orders,0,15\nbilling,orders,1,3\n"
+    assert kidx_here("state", log_dir, "--diff", "now-1h", "now", "--format", "reset-offsets").status == 2

@@ -80,3 +80,14 @@ def test_junk(data: bytes) -> None:
     parse_offset_checkpoint(data)
     parse_leader_epochs(b"0\n" + data)
     parse_properties(data)
+
+
+def test_a_file_of_wrong_lines_is_given_up() -> None:
+    """What is no checkpoint costs no more than one of its size that is."""
+    for parse in (parse_offset_checkpoint, parse_leader_epochs):
+        _, problems = parse(b"0\n9\n" + b"x\n" * 100_000)
+        assert 1000 <= len(problems) <= 1002
+    rows, problems = parse_offset_checkpoint(b"0\n9\n" + b"a 0 5\n" * 100_000)
+    assert 1000 <= len(problems) <= 1002 and set(rows) == {("a", 0, 5)}
+    _, problems = parse_leader_epochs(b"0\n9\n" + b"1 1\n" * 100_000)
+    assert 1000 <= len(problems) <= 1002

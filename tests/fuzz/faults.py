@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -108,7 +109,8 @@ class Bench:
         self._undisturbed: dict[str, tuple[int, bytes, dict[str, bytes]]] = {}
         for module in pkgutil.walk_packages(kidx.__path__, "kidx."):
             if "pipeline" not in module.name and "__main__" not in module.name:
-                importlib.import_module(module.name)
+                with suppress(ImportError):  # its extra is not installed
+                    importlib.import_module(module.name)
 
     def words(self, command: str) -> list[str]:
         """The command line."""
@@ -286,23 +288,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Fail every call, or a sample, and print what went wrong."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--sample", type=int, help="so many faults a command, from a seed")
+    parser.add_argument("--minutes", type=float, help="stop after this time, each command after its share of it")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**31))
     parser.add_argument("commands", nargs="*", default=[*READING, *WRITING])
     asked = parser.parse_args(argv)
     chance = random.Random(asked.seed)
-    if asked.sample is not None:
+    if asked.sample is not None or asked.minutes is not None:
         print(f"seed {asked.seed}")
     known = total = wrong = 0
+    until = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes
     with tempfile.TemporaryDirectory(prefix="kidx-faults-") as home:
         bench = Bench(Path(home))
-        for command in asked.commands:
+        for left, command in zip(range(len(asked.commands), 0, -1), asked.commands, strict=True):
+            share = None if until is None else time.monotonic() + (until - time.monotonic()) / left
             every = list(bench.faults(command))
-            faults = every if asked.sample is None else chance.sample(every, min(asked.sample, len(every)))
-            bad = [(fault, said) for fault in faults if (said := bench.wrong(fault))]
-            known, total, wrong = known + len(every), total + len(faults), wrong + len(bad)
-            print(f"{command}: {len(faults)} of {len(every)} faults, {len(bad)} wrong", flush=True)
-            for fault, said in bad:
-                print(f"  {fault.call} {fault.number} {fault.what}: {said}", flush=True)
+            faults = every
+            if asked.sample is not None or share is not None:
+                faults = chance.sample(every, min(asked.sample or len(every), len(every)))
+            done = bad = 0
+            for fault in faults:
+                if share is not None and time.monotonic() > share:
+                    break
+                done += 1
+                if said := bench.wrong(fault):
+                    bad += 1
+                    print(f"  {fault.call} {fault.number} {fault.what}: {said}", flush=True)
+            known, total, wrong = known + len(every), total + done, wrong + bad
+            print(f"{command}: {done} of {len(every)} faults, {bad} wrong", flush=True)
     print(f"{total} of {known} faults of {len(asked.commands)} commands, {wrong} wrong")
     return 1 if wrong else 0
 

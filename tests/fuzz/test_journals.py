@@ -90,3 +90,4 @@ def test_small_files(tmp_path: Path) -> None:
                 assert run([*command, str(root / "plain-0")]) in range(4), command
             except KidxError as e:
                 assert "\n" not in str(e)
+        assert run(["startup", str(root)]) in range(4)

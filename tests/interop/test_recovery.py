@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from kidx.evidence import open_evidence
 from kidx.segments.scan import scan
 from tests import damage
-from tests.interop.lab import KAFKA, Broker, Program
+from tests.interop.lab import KAFKA, Broker, Program, class_path
 from tests.support import kidx
 
 pytestmark = pytest.mark.interop
@@ -108,8 +109,7 @@ def test_a_broker_starts_on_what_was_recovered(tmp_path: Path, version: str) -> 
         assert (predicted.status, worked) == (0, {"__cluster_metadata-0"})  # which every start recovers
 
         client = broker.start()
-        lines = [line for line in broker.said().splitlines() if WORK.search(line) and "__cluster_metadata" not in line]
-        assert lines == []
+        assert logged_work(broker) == []
         assert "since clean shutdown file was found" in broker.said()
         after = read(client)
         for topic in TOPICS:
@@ -120,3 +120,48 @@ def test_a_broker_starts_on_what_was_recovered(tmp_path: Path, version: str) -> 
                 assert got.items() <= before[topic, isolation].items(), (topic, isolation)
         for topic in TOPICS:
             client.ask("send", topic, 0, 3, 100, TIME, 1, "none", 1)
+
+
+def logged_work(broker: Broker) -> list[str]:
+    """Lines in which a broker says that it does not take a log as it is. KRaft's own is recovered at every start."""
+    return [line for line in broker.said().splitlines() if WORK.search(line) and "__cluster_metadata" not in line]
+
+
+def reset_offsets(broker: Broker, group: str, csv: Path) -> None:
+    """kafka-consumer-groups.sh --reset-offsets --from-file, for a group that nobody is in."""
+    tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    words = ["--bootstrap-server", broker.server, "--group", group, "--reset-offsets", "--from-file", csv, "--execute"]
+    done = subprocess.run(
+        ["java", "-cp", class_path(broker.version), tool, *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "Error" not in done.stdout, done.stdout + done.stderr
+
+
+def test_another_cluster_takes_partitions_and_groups(tmp_path: Path) -> None:
+    """As docs/how-to/recover.md and replay.md have it: by --topic-id, and offsets from `kidx state`."""
+    with Broker(tmp_path / "old") as old:
+        client = old.start()
+        client.ask("create", "orders", 1, "internal.segment.bytes=30000")
+        client.ask("send", "orders", 0, 300, 300, TIME, 7, "none", 3)
+        client.ask("commit-offset", "billing", "orders", 0, 123)
+        (before,) = client.ask("contents", "orders", 0, 0, "read_uncommitted")
+        old.stop()
+    with Broker(tmp_path / "new") as new:
+        client = new.start()
+        client.ask("create", "orders", 1, "internal.segment.bytes=30000")
+        new.stop()
+        place = new.data / "orders-0"
+        topic_id = (place / "partition.metadata").read_text().split("topic_id: ")[1].strip()
+        out = tmp_path / "recovered"
+        done = kidx("recover", old.data / "orders-0", "--output", out, "--topic-id", f"orders={topic_id}")
+        assert done.status == 0, done.err
+        shutil.rmtree(place)
+        (out / "orders-0").rename(place)
+        assert kidx("startup", new.data).status == 0
+        client = new.start()
+        assert logged_work(new) == []
+        assert client.ask("contents", "orders", 0, 0, "read_uncommitted") == [before]
+        resets = tmp_path / "offsets.csv"
+        resets.write_bytes(kidx("state", old.data, "--group", "billing", "--format", "reset-offsets").out)
+        reset_offsets(new, "billing", resets)
+        assert client.ask("group", "billing") == ["orders:0:123"]

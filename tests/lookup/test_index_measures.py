@@ -89,6 +89,8 @@ def test_entries_held_in_memory_are_those_in_the_file(stage: str, kind: str) -> 
     entries = [alone.entry(slot) for slot in range(alone.entries)]
     assert entries and [held.entry(slot) for slot in range(held.entries)] == entries
     assert held.column().tolist() == [key for key, _ in entries]
+    assert len(held.to_numpy()) == len(entries) and held.to_numpy().tolist() == alone.to_numpy().tolist()
+    assert held.to_numpy()[held.index_format.key].tolist() == [key for key, _ in entries]
     assert alone.column("value").tolist() == [value for _, value in entries]
     assert alone.answer(-1, "value", "upper") is None and alone.answer(-1, "key", "upper") is None
 

@@ -54,7 +54,7 @@ def test_batches_tile_the_log_and_records_fill_the_batches() -> None:
             assert [row["position"] for row in batches if row["file"] == path] == starts
         assert all(row["crc_ok"] for row in batches)
         assert sum(row["count"] for row in batches) == len(records)
-        assert {row["batch_position"] for row in records} <= {row["position"] for row in batches}
+        assert {row["position"] for row in records} <= {row["position"] for row in batches}
         assert any(isinstance(row["value"], bytes) and row["value"] for row in records)
 
 

@@ -102,7 +102,7 @@ def test_units_in_holes_are_not_read(kind: str, tmp_path: Path) -> None:
     if not os.stat(path).st_blocks < 1 << 20:
         pytest.skip("this file system has no holes")
     result = CliRunner().invoke(command, ["verify", str(store)], standalone_mode=False)
-    assert "bytes up to its last unit are holes; no queue of a broker has any" in result.output
+    assert "bytes up to its last entry are holes; no broker leaves such a file" in result.output
     assert result.return_value == 3
 
 

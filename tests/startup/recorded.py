@@ -34,20 +34,24 @@ def _home() -> Path:
 
 
 @cache
+def _outcomes() -> dict[str, dict[str, Any]]:
+    with tarfile.open(ARCHIVE) as archive:
+        files = {os.path.dirname(m.name): archive.extractfile(m) for m in archive if m.name.endswith("/outcome.json")}
+        return {name: json.load(file) for name, file in files.items() if file}
+
+
 def names() -> list[str]:
     """Every scenario, as `kafka-4.3.1/clean-as-it-was`."""
-    with tarfile.open(ARCHIVE) as archive:
-        return sorted(os.path.dirname(m.name) for m in archive if m.name.endswith("/outcome.json"))
+    return sorted(_outcomes())
 
 
-@cache
 def started_names() -> list[str]:
     """Those in which the broker started."""
-    return [name for name in names() if recorded(name).outcome["started"]]
+    return [name for name in names() if _outcomes()[name]["started"]]
 
 
 def recorded(name: str) -> RecordedStart:
     """One scenario; its log dirs are shared by all tests, which leave them as they are."""
     home = _home() / name
     log_dirs = sorted(str(p) for p in (home / "before").glob("d?") if p.is_dir())
-    return RecordedStart(log_dirs, json.loads((home / "outcome.json").read_text()))
+    return RecordedStart(log_dirs, _outcomes()[name])

@@ -12,7 +12,7 @@ import pytest
 
 from kidx.checks.catalogue import RULES
 from kidx.surgery.advice import Suggestion, shell_word, suggest
-from tests.damage import set_entry, swap_entries
+from tests.damage import flip_byte, set_entry, swap_entries
 from tests.support import KAFKA_SETS, kidx
 
 PLAIN = KAFKA_SETS[0] / "clean" / "plain-0"
@@ -148,3 +148,21 @@ def test_a_broker_keeps_room_in_the_active_segment_and_where_it_was_killed(
 def test_an_index_of_a_directory_that_cannot_be_listed_is_trimmed(tmp_path: Path) -> None:
     path = tmp_path / "gone-0" / f"{FIRST}.index"
     assert suggested("KX110", path).command == f"kidx trim {path}"
+
+
+def test_the_command_rebuilds_state_files(partition: Path) -> None:
+    snapshot = next(partition.glob("*.snapshot"))
+    flip_byte(snapshot, -1)
+    (partition / "leader-epoch-checkpoint").write_text("0\n1\nzero zero\n")
+    rows = suggestions(partition)
+    assert {row["rule"] for row in rows} == {"KX406", "KX505"}
+    for row in rows:
+        assert row["command"] == f"kidx rebuild {shlex.quote(row['file'])} --in-place"
+        assert kidx(*shlex.split(row["command"])[1:]).status == 0
+    assert kidx("verify", partition).status == 0
+
+
+def test_a_log_without_a_healthy_replica_is_recovered(partition: Path) -> None:
+    flip_byte(partition / f"{FIRST}.log", 100)
+    (row,) = [row for row in suggestions(partition) if row["rule"] == "KX301"]
+    assert row["command"] is None and "kidx recover REPLICA... --output DIR" in row["advice"]

@@ -202,6 +202,7 @@ def test_streams() -> None:
     ("lines", "words"),
     [
         (["{"], "line 1: not JSON"),
+        (['{"offset":' + "[" * 100_000], "line 1: not JSON"),
         (['{"offset":1,"position":1}', "[]"], "line 2: not a JSON object"),
         (
             ['{"schema":"kidx.time_entry.v1","timestamp":1,"offset":1}'],

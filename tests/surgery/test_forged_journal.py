@@ -60,7 +60,7 @@ NAMES = (
     "..",
     "",
     "a\0.index",
-    "leader-epoch-checkpoint",
+    "partition.metadata",
 )
 
 

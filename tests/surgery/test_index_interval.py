@@ -10,7 +10,7 @@ import pytest
 from kidx.exit_status import UNREADABLE
 from kidx.logdir.tree import Partition
 from kidx.state.metadata import cluster_of
-from kidx.surgery.index_interval import Interval, _roundest, interval_of
+from kidx.surgery.index_interval import Interval, IntervalFinder, _roundest, interval_of
 from tests.damage import set_entry
 from tests.support import KAFKA_SETS, kidx_here, unpacked
 
@@ -34,7 +34,7 @@ def test_the_topics_configuration_says_it() -> None:
 
 
 def test_the_spacing_of_entries_shows_it(alone: Path) -> None:
-    assert found(alone) == Interval(1024, "the spacing of the entries that are intact", True)
+    assert found(alone) == Interval(1024, "the spacing of the intact entries", True)
 
 
 def test_one_wrong_entry_does_not_change_it(alone: Path) -> None:
@@ -66,7 +66,7 @@ def test_in_place_replaces_the_wrong_and_the_missing_only(alone: Path) -> None:
     assert {name for name, line in lines.items() if ": written: " in line} == {f"{FIRST}.index", f"{SECOND}.timeindex"}
     assert all("sound, so left as it is" in line for line in lines.values() if "written" not in line)
     assert {f.name: f.read_bytes() for f in alone.iterdir() if f.is_file()} == before
-    assert b"index.interval.bytes 1024, guessed by the spacing" in ran.err
+    assert b"index.interval.bytes 1024, guessed from the spacing" in ran.err
 
 
 def test_all_replaces_the_sound_ones_too(alone: Path) -> None:
@@ -137,3 +137,24 @@ def test_in_place_leaves_an_index_that_cannot_be_read(alone: Path) -> None:
 )
 def test_the_likeliest_of_many_is_kafkas_default_or_the_largest_round_one(least: int, most: int, likely: int) -> None:
     assert _roundest(least, most) == likely
+
+
+def test_the_source_of_an_interval_is_reported_once_for_each_directory(alone: Path) -> None:
+    said: list[str] = []
+    finder = IntervalFinder(cluster_of, report=said.append)
+    for directory in (alone, CLEAN / "plain-0", alone):
+        assert finder(str(directory)).bytes == 1024
+    assert said == [
+        "plain-0: index.interval.bytes 1024, guessed from the spacing of the intact entries; "
+        "give --index-interval-bytes if you know better",
+        "plain-0: index.interval.bytes 1024, from the topic's configuration in __cluster_metadata",
+    ]
+    asked = IntervalFinder(cluster_of, 77, said.append)
+    assert asked(str(alone)) == Interval(77, "--index-interval-bytes", False) and len(said) == 2
+
+
+def test_segments_that_are_no_log_or_cannot_be_read_leave_the_others_to_show_it(alone: Path) -> None:
+    (alone / f"{SECOND}.index").unlink()
+    (alone / f"{SECOND}.index").mkdir()
+    interval = found(alone)
+    assert interval.bytes == 1024 and len(interval.unread) == 1

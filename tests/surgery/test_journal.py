@@ -33,7 +33,10 @@ LINE: Fields = {
 
 
 def read(*lines: object) -> list[Entry]:
-    return read_journal("d", from_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines)))
+    return read_journal(
+        from_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines), "d/.kidx/journal.jsonl"),
+        of_log_dir=False,
+    )
 
 
 def state(**fields: object) -> Fields:
@@ -99,7 +102,7 @@ def test_a_line_that_kidx_cannot_have_written(forged: Fields | Callable[[Fields]
 
 def test_a_line_that_a_crash_cut_short_is_left_out() -> None:
     data = json.dumps(LINE).encode()
-    assert len(read_journal("d", from_bytes(data[:50] + b"\n" + data + b"\n"))) == 1
+    assert len(read_journal(from_bytes(data[:50] + b"\n" + data + b"\n"), of_log_dir=False)) == 1
 
 
 def change(number: int, before: str | None, undoes: str | None = None, file: str = INDEX) -> Entry:

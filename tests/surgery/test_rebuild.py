@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import kidx.surgery.rebuild as rebuild_module
 from kidx.errors import CannotRead, Refused, UsageError
-from kidx.evidence import open_evidence
+from kidx.evidence import from_bytes, open_evidence
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
+from kidx.formats.producer_snapshot import snapshot_bytes
 from kidx.logdir.names import OFFSET, TIME, TRANSACTION
 from kidx.segments import array_reader as block
 from kidx.segments.walk import walk
@@ -281,7 +282,7 @@ def test_a_log_that_grows_meanwhile(segment: Path, monkeypatch: pytest.MonkeyPat
 TXN = CLEAN / "txn-0"
 
 
-@pytest.mark.parametrize("damage", ["all gone", "last gone", "last corrupt", "last torn"])
+@pytest.mark.parametrize("damage", ["all gone", "last gone", "last deleted", "last corrupt", "last torn"])
 def test_without_its_producer_snapshot_the_segments_before_are_read(tmp_path: Path, damage: str) -> None:
     partition = tmp_path / "txn-0"
     partition.mkdir()
@@ -296,6 +297,9 @@ def test_without_its_producer_snapshot_the_segments_before_are_read(tmp_path: Pa
             file.unlink()
     elif damage == "last gone":
         last.unlink()
+    elif damage == "last deleted":
+        last.write_bytes(snapshot_bytes([]))
+        last.rename(f"{last}.deleted")
     elif damage == "last corrupt":
         flip_byte(last, -1)
     else:
@@ -359,3 +363,25 @@ def test_a_marker_after_the_break_aborts_nothing(tmp_path: Path) -> None:
     log.write_bytes(begun + broken + marker)
     found = rebuilt_of(log).recovered
     assert (found.batches, found.transaction_index) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    ("more", "early"),
+    [
+        ([], False),
+        ([25], False),
+        ([100], False),
+        ([25, 30], False),
+        ([25, 40], False),
+        ([25, 41], True),
+        ([60, 100], True),
+    ],
+)
+def test_an_index_ends_early_where_two_entries_are_missing_over_twice_the_usual_distance(
+    more: list[int], early: bool
+) -> None:
+    def index(*offsets: int) -> bytes:
+        return b"".join(OFFSET_INDEX.struct.pack(offset, offset) for offset in offsets)
+
+    before = from_bytes(index(10, 20))
+    assert rebuild_module._ends_early(OFFSET, before, index(10, 20, *more)) is early

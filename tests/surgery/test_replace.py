@@ -52,7 +52,7 @@ def refused(path: Path, *words: str, before: bytes | None = OLD, error: type[Kid
 
 def journal_of(path: Path) -> list[Entry]:
     with open_evidence(str(path.parent / ".kidx/journal.jsonl")) as journal:
-        return read_journal(str(path.parent), journal)
+        return read_journal(journal, of_log_dir=False)
 
 
 def test_backup_and_journal(path: Path) -> None:
@@ -464,3 +464,13 @@ def test_a_journal_grows_no_longer_than_is_read_of_it(path: Path, monkeypatch: p
         bench.note(b"x" * 98 + b"\n")
         with pytest.raises(Refused, match=r"journal\.jsonl is full \(99 bytes\)"):
             bench.note(b"\n")
+
+
+def test_a_new_file_has_the_mode_that_any_program_would_give_it(path: Path) -> None:
+    new = path.with_suffix(".timeindex")
+    before = os.umask(0o022)
+    try:
+        carry_out(a_change(new, None, NEW), new_run())
+    finally:
+        os.umask(before)
+    assert new.stat().st_mode & 0o777 == 0o644

@@ -16,7 +16,10 @@ from kidx.evidence import open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN
 from kidx.tables import file_tables, state_files
 from kidx.tables.batches import NAMES, LogReader, batch_table
+from kidx.tables.file_tables import LogView, open_table
+from kidx.tables.selection import Selection
 from tests.damage import append_garbage, overwrite, set_header, shrink
+from tests.segments.test_column_reader import many_batches
 from tests.support import FIXTURES, answer_files, kidx_here
 
 CLEAN = FIXTURES / "kafka-4.3.1/clean"
@@ -244,3 +247,18 @@ def test_documented_rows_are_those_that_are_printed() -> None:
     for schema, row in found.items():
         assert schema in text
         assert all(f"`{field}`" in text for field in row), schema
+
+
+@pytest.mark.parametrize("records", [True, False])
+def test_the_tail_is_read_from_the_end_and_is_that_of_the_whole(records: bool, tmp_path: Path) -> None:
+    log = many_batches(tmp_path)
+    options = ["--records"] if records else []
+    whole = rows(*options, log)
+    for count in (1, 7, len(whole) // 2, len(whole) + 5):
+        assert rows(*options, "--tail", count, log) == whole[-count:]
+        bound, column = ("offset:700", "offset") if records else ("position:90000", "position")
+        before = [row for row in whole if row[column] <= int(bound.partition(":")[2])]
+        assert rows(*options, "--tail", count, "--to", bound, log) == before[-count:]
+    with open_table(str(log), wanted=Selection(tail=3), view=LogView(records=records)) as table:
+        assert len(list(table.rows)) == 3
+    assert table.summary is not None and table.summary["batches"] < 1000

@@ -42,7 +42,11 @@ def fast(form: LineForm, columns: list[Cells]) -> bytes:
         array = np.array([0 if v is None else v for v in values], np.int64)
         present = np.array([v is not None for v in values])
         arrays.append(array if present.all() else Maybe(array, present))
-    return b"".join(bytes(piece) for piece in form.lines(arrays))
+    text = b"".join(bytes(piece) for piece in form.lines(arrays))
+    spans = form.spans(arrays)
+    assert spans.data.tobytes() == text
+    assert [len(line) for line in spans.tolist() if line is not None] == spans.length.tolist()
+    return text
 
 
 @given(st.data())
@@ -62,6 +66,8 @@ def test_any_numbers_in_any_columns(data: st.DataObject) -> None:
         columns.append((values * rows)[:rows])
     lines = [list(row) for row in zip(*columns, strict=True)]
     assert fast(form, columns) == slow(form, lines) == form.plain(lines)
+    arrays = [Maybe(*(np.array(x) for x in ([v or 0 for v in c], [v is not None for v in c]))) for c in columns]
+    assert form.spans(arrays).tolist() == [slow(form, [line]) for line in lines]
 
 
 @pytest.mark.parametrize("start", [0, 10**8 - 5000, 2**32 - 70_000, 10**12, 10**18 - 40_000, -40_000, -(10**10)])

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kidx.text import spans
+from kidx.text.escaping import plain
 from kidx.text.spans import Spans, spans_of
 
-CHARACTERS = st.sampled_from([b"a", b'"', b"\\", b"\n", b"\x01", b"\x7f", "é€😀\u2028".encode(), b"\xed\xa0\x80"])
+SPECIAL = "é€😀\u2028\u0085\U000e0001".encode()
+CHARACTERS = st.sampled_from([b"a", b'"', b"\\", b"\n", b"\x01", b"\x7f", SPECIAL, b"\xed\xa0\x80"])
 PIECES = CHARACTERS | st.binary(max_size=3) | st.sampled_from([b"\xf0\x9f\x98", b"\xe2\x82", b"\xc3", b"\x80", b"\xf4"])
 STRING = st.lists(PIECES, max_size=12).map(b"".join) | st.integers(0, 9000).map(bytes)
 STRINGS = st.lists(st.none() | STRING, max_size=20)
@@ -45,6 +47,7 @@ ENCODINGS: dict[str, tuple[Callable[[Spans], Spans], Callable[[bytes], bytes]]] 
     "hex": (spans.hexed, lambda data: data.hex().encode()),
     "base64": (spans.base64_text, base64.b64encode),
     "utf8": (spans.utf8, text),
+    "printable": (lambda column: spans.printable(spans.utf8(column)), lambda data: plain(text(data).decode()).encode()),
     "json": (lambda column: spans.json_quoted(spans.utf8(column)), as_json),
 }
 
@@ -77,6 +80,12 @@ def test_characters_and_absent_ones(strings: list[bytes | None]) -> None:
     column = spans.utf8(scattered(strings))
     assert spans.character_counts(column).tolist() == [len(text(s or b"").decode()) for s in strings]
     assert spans.with_absent(column, b"none").tolist() == [b"none" if s is None else text(s) for s in strings]
+
+
+@given(STRINGS, STRING)
+def test_equal_ones(strings: list[bytes | None], text: bytes) -> None:
+    column = scattered([*strings, text])
+    assert spans.equals(column, text).tolist() == [s == text for s in [*strings, text]]
 
 
 def test_chosen_texts() -> None:

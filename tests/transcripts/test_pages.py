@@ -22,6 +22,8 @@ def test_a_page_prints_what_it_says(page: Path, tmp_path: Path, request: pytest.
     kept = page.read_text()
     if "$ kidx scan" in kept and not find_spec("pyspark"):
         pytest.skip("needs the extra: pip install 'kidx[spark]'")
+    if re.search(r"\$ kidx (export|query)", kept) and not (find_spec("pyarrow") and find_spec("duckdb")):
+        pytest.skip("needs the extra: pip install 'kidx[sql]'")
     shell = Shell(tmp_path)
     now = BLOCK.sub(lambda match: match[1] + "\n".join(replayed(match[2], shell)) + "\n" + match[3], kept)
     if request.config.getoption("--refresh"):

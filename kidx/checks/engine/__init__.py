@@ -1,1 +1,1 @@
-"""Walks partitions, segments, logs and indexes, and asks the rules of kidx.checks.rules about each; names none."""
+"""Walks partitions, segments, logs and indexes, and applies the rules of kidx.checks.rules; it names no rule."""

@@ -1,4 +1,4 @@
-"""Finds the checks of kidx.checks.rules. The engine asks for those of a subject; it names no rule."""
+"""Finds the checks of kidx.checks.rules by their subject, so the engine names no rule."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kidx.checks.rule import Check, Found
 from kidx.findings import Finding
 
 S = TypeVar("S")
+_CHECKS_OF: dict[type, tuple[Check[Any], ...]] = {}
 _MANY = 10  # findings of a healthy, repetitive rule in one file up to here are listed one by one
 
 
@@ -27,18 +28,20 @@ def all_checks() -> tuple[Check[Any], ...]:
 
 def checks_of(subject: type[S]) -> tuple[Check[S], ...]:
     """The checks of a class of subjects, and of the classes that it derives from."""
-    return tuple(check for check in all_checks() if issubclass(subject, check.subject))
+    if subject not in _CHECKS_OF:
+        _CHECKS_OF[subject] = tuple(check for check in all_checks() if issubclass(subject, check.subject))
+    return _CHECKS_OF[subject]
 
 
 def findings_about(subject: Any) -> Iterable[Found]:
-    """What all checks of a subject find."""
+    """The findings of all checks of a subject."""
     for check in checks_of(type(subject)):
         yield from check.findings(subject)
 
 
 @cache
 def distrusting(*kinds: str) -> frozenset[str]:
-    """The codes of the rules whose violation says this of a log (kidx.checks.rule: BATCH, LOG)."""
+    """The codes of the rules whose violation makes a log untrustworthy in this way (kidx.checks.rule: BATCH, LOG)."""
     return frozenset(rule.code for check in all_checks() if check.distrust in kinds for rule in check.rules)
 
 

@@ -1,4 +1,4 @@
-"""A partition's transactions and producers, replayed from segment to segment, for what indexes and snapshots claim."""
+"""A partition's transactions and producers, replayed in order, to check indexes and snapshots against them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from kidx.checks.subjects.partitions import (
 )
 from kidx.checks.subjects.transactions import Aborted, Replay
 from kidx.errors import KidxError
-from kidx.evidence import read_file
+from kidx.evidence import INDEX_BYTES, read_file
 from kidx.findings import Finding, limited
 from kidx.formats.indexes import TRANSACTION_INDEX, decode
 from kidx.formats.producer_snapshot import ProducerSnapshot, ProducerState
 from kidx.logdir.names import LOG, SEGMENT_SUFFIX, TRANSACTION
 from kidx.logdir.tree import DataFile, Partition
 from kidx.segments.walk import walk
-
-_INDEX_BYTES = 64 << 20
 
 Snapshots = Mapping[int, tuple[DataFile, ProducerSnapshot]]
 
@@ -42,7 +40,7 @@ def check_history(
     partition: Partition,
     log_dirs: LogDirs,
 ) -> Iterator[Finding]:
-    """Replay the markers of the living segments, in order, and hold indexes and sound snapshots against them.
+    """Replay the markers of the living segments, in order, and compare indexes and sound snapshots with them.
 
     `producers` has followed these segments. `snapshots` are by their offsets.
     """
@@ -99,7 +97,7 @@ def check_history(
 def _described(
     first: int, producer: int, living: Sequence[CheckedSegment], partition: Partition, log_dirs: LogDirs
 ) -> OpenTransaction:
-    """What the logs, and the transaction state near them, say of an open transaction."""
+    """What the logs, and the transaction state near them, say about an open transaction."""
     coordinator = log_dirs.coordinated(partition, producer)
     at = next((i for i in range(len(living) - 1, -1, -1) if living[i].segment.base_offset <= first), len(living))
     logs = [checked.log for checked in living[at:] if checked.log is not None]
@@ -129,7 +127,7 @@ def _snapshots_against(
     *,
     compacted: bool,
 ) -> Iterator[Finding]:
-    """Each snapshot against the log, and the one before where the log has all that came in between."""
+    """Compare each snapshot with the log, and with the previous snapshot if the log has everything in between."""
     before: dict[int, ProducerState] = {}
     run: int | None = None
     for offset, (file, snapshot) in sorted(snapshots.items(), key=lambda item: item[0]):
@@ -145,7 +143,7 @@ def _snapshots_against(
 
 
 def _open_in(snapshot: ProducerSnapshot) -> dict[int, int]:
-    """First offsets of the transactions open at a snapshot's offset, by producer id, as it says."""
+    """First offsets of the transactions that a snapshot lists as open, by producer id."""
     return {p.producer_id: p.current_txn_first_offset for p in snapshot.producers if p.current_txn_first_offset >= 0}
 
 
@@ -169,7 +167,7 @@ def _listed(checked: CheckedSegment, log: LogResult, *, live: bool) -> list[tupl
 def _entries_after(path: str, count: int) -> list[tuple[int, tuple[int, ...]]]:
     """Slots and fields of the entries that a transaction index has after its first `count`."""
     try:
-        data = read_file(path, _INDEX_BYTES)
+        data = read_file(path, INDEX_BYTES)
     except KidxError:
         return []
     width = TRANSACTION_INDEX.size

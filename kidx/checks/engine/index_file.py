@@ -1,4 +1,4 @@
-"""Reading one index: what is wrong with its entries, and the sound ones to be held against the log."""
+"""Reads one index: findings about its entries, and the sound entries to compare with the log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kidx.checks.engine.discovery import checks_of, findings_about
-from kidx.checks.engine.options import Options
+from kidx.checks.engine.options import QUICK, Options
 from kidx.checks.engine.result import CheckResult, cannot_read
 from kidx.checks.rule import Check, Found
 from kidx.checks.subjects.indexes import Entries, IndexFacts, IndexFile, entries_class, shared_buffer
 from kidx.errors import CannotRead, ChangedWhileRead
 from kidx.evidence import Evidence
 from kidx.findings import NOT_HELD, Finding, FindingLimiter, limited
-from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, extent_of
+from kidx.formats.indexes import TRANSACTION_INDEX, Extent, IndexFormat, decode, extent_of, zeros_not_read
 from kidx.logdir.names import INDEX_OF_KIND, OFFSET
 from kidx.logdir.tree import DataFile
 
@@ -29,25 +29,29 @@ _OVERLAP = 64  # entries seen again with the next chunk, so that an order broken
 def check_index_file(
     file: DataFile, facts: IndexFacts, options: Options, done: CheckResult, *, keep_entries: bool = False
 ) -> IndexFile | None:
-    """Check an index's entries into `done`; None where it cannot be read. `keep_entries` to hold them against a log.
+    """Check an index's entries into `done`; None where it cannot be read. `keep_entries`: keep them, to compare them
+    with a log.
 
     report_index_file() follows, when the log has been read.
     """
     index_format = INDEX_OF_KIND[file.kind]
     try:
         with file.open() as evidence:
-            extent = index_extent(evidence, index_format)
+            extent = index_extent(evidence, index_format, search=options.level == QUICK)
             index = IndexFile(file.path, index_format, facts, evidence.size, extent)
             found = list(limited(entry_findings(evidence, index)))
             if keep_entries:
                 _keep_sound_entries(evidence, index, found)
+            unread = zeros_not_read(index_format, evidence, extent) if options.level == QUICK else 0
             if evidence.changed() and not options.live:
                 raise ChangedWhileRead(f"{file.path}: it changed while it was read; try again, or with --live")
     except CannotRead as e:
         cannot_read(file, e, options, done)
         return None
     done.findings += found
-    done.cover(file.path, evidence.size, entries=extent.entries)
+    done.cover(file.path, evidence.size - unread, entries=extent.entries)
+    if unread:
+        done.skip(file.path, "--quick does not read the zeros after its entries", unread)
     return index
 
 
@@ -64,12 +68,18 @@ def report_index_file(index: IndexFile, done: CheckResult) -> None:
     done.findings += limited(findings_about(index))
 
 
-def index_extent(evidence: Evidence, index_format: IndexFormat) -> Extent:
-    """Where an index's entries end. A transaction index is never preallocated: all its slots are entries."""
+def index_extent(evidence: Evidence, index_format: IndexFormat, *, search: bool = False) -> Extent:
+    """Where an index's entries end. A transaction index is never preallocated: all its slots are entries.
+
+    `search`: zeros after the entries are not read, as in extent_of. Raises CannotRead where entries are mostly holes.
+    """
     if index_format is TRANSACTION_INDEX:
         entries, torn = divmod(evidence.size, index_format.size)
-        return Extent(entries, 0, torn)
-    return extent_of(index_format, evidence)
+        extent = Extent(entries, 0, torn)
+    else:
+        extent = extent_of(index_format, evidence, search=search)
+    evidence.must_be_written(extent.entries * index_format.size)
+    return extent
 
 
 def entry_findings(evidence: Evidence, index: IndexFile) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""A whole log: its ranges side by side or one after another, across broken places, and joined into one result."""
+"""A whole log: its ranges, in parallel or in turn, across broken places, joined into one result."""
 
 from __future__ import annotations
 

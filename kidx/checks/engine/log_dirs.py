@@ -18,7 +18,7 @@ from kidx.logdir.log_dir import LogDir
 def check_log_dirs(
     directories: Iterable[str], options: Options, log_dirs: LogDirs, found: Iterable[Finding]
 ) -> CheckResult:
-    """Check those of the directories that are log dirs, each by itself and all together.
+    """Check the directories that are log dirs, each by itself and all together.
 
     Their files have been checked by then, with these findings: nothing is counted as covered. One that cannot be listed
     has been reported.

@@ -42,7 +42,7 @@ def check_log_range(
 
 
 class WindowChecker:
-    """Asks the rules about one window after another of a log range, and brings the range's state up to date."""
+    """Applies the rules to a log range window by window, and keeps the range's state up to date."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class WindowChecker:
         self._done.advance(batches)
 
     def _add(self, findings: Iterable[Found]) -> None:
-        """Keep findings within bounds: there are more than will be listed one by one."""
+        """Limit the findings: there are more than are listed one by one."""
         for one in findings:
             if len(self._done.findings) < _MOST_FINDINGS and isinstance(one, Finding):
                 self._done.findings.append(one)

@@ -1,4 +1,4 @@
-"""How a run checks: small, immutable, picklable, so that forks and Spark tasks get the very same."""
+"""The options of a run: small, immutable and picklable, so that forks and Spark tasks get the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK, DEFAULT, DEEP = "quick", "default", "deep"
 class Sample(NamedTuple):
     """Which logs to read: those whose name falls on `share` (from 1) of `shares`, or a percentage of them.
 
-    By name, so that the same logs are chosen again, by whatever process, and N shares are the whole.
+    Chosen by name, so every process chooses the same logs, and N shares together are all logs.
     """
 
     share: float
@@ -47,11 +47,11 @@ class Options(NamedTuple):
     """What to check and what to report.
 
     `level`: QUICK reads no log, DEFAULT every batch's header and CRC, DEEP every record. `sample` leaves logs out.
-    `base_offset` is for files whose name does not tell. `live` says that a broker may be writing: growth is no trouble.
-    `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all.
-    `kind` (kidx.logdir.names) is what a file is whose name does not tell.
-    `remote` are the remote tiers that log dirs are held against.
-    `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression).
+    `base_offset` is for files whose name does not give it. `live`: a broker may be writing, so growth is not a finding.
+    `jobs` is how many processes may share one large log. `rules` are the codes to report, None for all. `kind`
+    (kidx.logdir.names) is the kind of files whose name does not give it. `remote` are the remote tiers that log dirs
+    are held against. `max_inflate_bytes` is a run's InflationBudget (kidx.formats.compression). `bytes_per_second`
+    bounds how fast all processes together read local files; None: as fast as they can.
     """
 
     base_offset: int | None = None
@@ -63,6 +63,7 @@ class Options(NamedTuple):
     kind: str | None = None
     max_inflate_bytes: int = MAX_INFLATE_BYTES
     remote: tuple[str, ...] = ()
+    bytes_per_second: int | None = None
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be reported."""

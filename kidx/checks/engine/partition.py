@@ -1,6 +1,6 @@
 """Check one directory: the function that `kidx verify` calls for each directory and the Spark scan in each task.
 
-It gives findings and what it covered; it prints nothing and decides no exit status.
+It returns findings and coverage, prints nothing and sets no exit status.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MARKS = ("clean_shutdown_mark", "lock")  # nothing is in them to check
 
 
 def check_target(target: Target, options: Options, log_dirs: LogDirs | None = None) -> CheckResult:
-    """Check what a path argument meant. Nothing a file holds raises; what cannot be read is in `unread`.
+    """Check the target of a path argument. No file content raises; what cannot be read is in `unread`.
 
     `log_dirs` are those of the run, so that each is listed once.
     """
@@ -72,7 +72,7 @@ def _check_target(target: Target, options: Options, log_dirs: LogDirs) -> CheckR
 def _check_partition(
     partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str] | None
 ) -> CheckResult:
-    """Check a directory's files, or those of `names` (file name: path asked for) in the light of the others."""
+    """Check a directory's files, or those of `names` (file name: path as given), with the other files as context."""
     if holds_copies(partition):
         done = _remote(partition, options, log_dirs, names)
     elif names is not None:
@@ -111,7 +111,7 @@ def _remote(partition: Partition, options: Options, log_dirs: LogDirs, names: di
 
 
 def _only(partition: Partition, options: Options, log_dirs: LogDirs, names: dict[str, str]) -> CheckResult:
-    """Check some files of a directory: their segments are checked, and what was found in these files is kept."""
+    """Check some files of a directory: their segments are checked, and the findings about these files are kept."""
     done = CheckResult()
     known = {os.path.basename(file.path): file for file in partition.files}
     for name, path in names.items():
@@ -129,7 +129,7 @@ def _only(partition: Partition, options: Options, log_dirs: LogDirs, names: dict
 
 
 class _PartitionCheck:
-    """The checks of one directory: first the files that others are held against, then segment after segment."""
+    """The checks of one directory: first the files that others are compared with, then segment after segment."""
 
     def __init__(self, partition: Partition, options: Options, log_dirs: LogDirs, only: str | None = None) -> None:
         self.partition, self.options = partition, options
@@ -140,7 +140,7 @@ class _PartitionCheck:
         self.compacted = self._has_a_cleaner()  # or a log turns out to have been compacted: missing offsets are no loss
 
     def everything(self) -> CheckResult:
-        """Check every file. Where the system fails, what was found and covered until then is kept."""
+        """Check every file. If the system fails, the findings and coverage up to then are kept."""
         try:
             self._everything()
         except CannotRead as e:
@@ -199,7 +199,7 @@ class _PartitionCheck:
             self._between_segments()
 
     def _loose(self, file: DataFile) -> None:
-        """A file of a segment whose name holds no base offset."""
+        """A file of a segment whose name has no base offset."""
         base = 0 if file.kind == METADATA_SNAPSHOT else self.options.base_offset
         if base is None:
             self.done.cannot(file.path, _without_base(file.path))
@@ -213,7 +213,7 @@ class _PartitionCheck:
     def _segment(self, segment: Segment) -> None:
         file = segment.file(LOG)
         next_base = None if file is None or segment.state else self.context.next_base_offset(segment.base_offset)
-        # What a KRaft snapshot holds was written anew, in the epoch of its making.
+        # The batches of a KRaft snapshot were written when it was made, in the epoch of that time.
         epochs = self.small_files.epochs if file is not None and not segment.state else []
         facts = LogFacts(
             base_offset=segment.base_offset if file is not None else 0,  # a KRaft snapshot's records start at 0
@@ -237,7 +237,7 @@ class _PartitionCheck:
         return ProducerHistory(self.small_files.named_producers(), self.small_files.producer_ids)
 
     def _has_a_cleaner(self) -> bool:
-        """Whether it is known without looking into the logs that a cleaner has been at work here."""
+        """Whether a cleaner has been at work here, as far as is known without reading the logs."""
         name = self.partition.name
         if name is None:
             return False
@@ -276,7 +276,7 @@ class _PartitionCheck:
 
 
 def _unknown(path: str) -> str:
-    """Why a file that was asked for by name is not checked."""
+    """Why a file that was given by name is not checked."""
     return _if_there(path) or f"{path}: none of Kafka's data files by its name, so not checked; --kind says what it is"
 
 
@@ -290,7 +290,7 @@ def _without_base(path: str) -> str:
 
 
 def _if_there(path: str) -> str:
-    """What is wrong with a path whatever its name, or an empty text."""
+    """What is wrong with a path regardless of its name, or an empty text."""
     try:
         must_exist(path)
     except CannotRead as e:

@@ -1,4 +1,4 @@
-"""What a directory says about one file: which segment is active, where the next begins, how the broker stopped."""
+"""What the names next to a file show: which segment is active, where the next begins, how the broker stopped."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kidx.findings import ERROR, NOTE, WARNING
 from kidx.logdir.log_dir import METADATA_TOPIC
 from kidx.logdir.names import INDEX_OF_KIND, METADATA_SNAPSHOT, base_offset_of
 from kidx.logdir.tree import DataFile, Partition
+from kidx.tiered.partition import RemotePartition
 
 _MERGING = (".cleaned", ".swap")  # such a segment takes the place of several, so the next base bounds nothing
 
@@ -29,7 +30,7 @@ class PartitionContext:
 
     @cached_property
     def witness(self) -> Witness | None:
-        """The partition's log dir, None where it lies in none."""
+        """The partition's log dir, None if it is not in one."""
         return self.log_dirs.witness_of(self.partition)
 
     @cached_property
@@ -60,7 +61,9 @@ class PartitionContext:
         return IndexFacts(base, next_base, partial(self.preallocation, file))
 
     def next_base_offset(self, base: int) -> int | None:
-        """The base offset of the segment after the one at `base`, or None."""
+        """The base offset of the segment after the one at `base`, or None. Copies in a tier may overlap."""
+        if isinstance(self.partition, RemotePartition):
+            return None
         after = bisect.bisect_right(self.base_offsets, base)
         return self.base_offsets[after] if after < len(self.base_offsets) else None
 

@@ -1,4 +1,4 @@
-"""Producers followed from segment to segment: their state where snapshots were taken, and breaks in their sequences."""
+"""Producers followed from segment to segment: their state at each snapshot, and breaks in their sequences."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class ProducerHistory:
         self._end: int | None = None  # the offset after the last one, None where that was not to be believed
 
     def take(self, path: str, base_offset: int, log: LogResult | None, *, compacted: bool) -> None:
-        """Follow a segment. One that was not read or is not as a broker wrote it begins the history anew.
+        """Follow a segment. One that was not read or is not as a broker wrote it restarts the history.
 
-        Where it is known that the partition was `compacted`, missing offsets do not; of such a log nothing is whole.
+        If the partition was `compacted`, missing offsets do not, but the log does not show every batch.
         """
         if base_offset != self._end and not compacted:
             self._producers, self._following, self._instead, self._start = {}, {}, {}, base_offset

@@ -99,7 +99,7 @@ class _Reconciliation:
             self.done.findings += limited(findings_about(self._examined(segment)))
 
     def _examined(self, segment: ReconciledSegment) -> ReconciledSegment:
-        """With what the objects of a finished copy hold; where they cannot be read, the check of the tier says so."""
+        """Compare with the objects of a finished copy; if they cannot be read, the check of the tier reports it."""
         listed, copy = segment.listed, segment.copy
         if listed is None or copy is None or copy.missing or listed.state != COPY_FINISHED:
             return segment
@@ -110,7 +110,7 @@ class _Reconciliation:
             return segment
 
     def _exists(self, topic_id: str) -> bool | None:
-        """Whether the cluster has the topic, None where its metadata is not at hand or not whole."""
+        """Whether the cluster has the topic, None if its metadata is unavailable or incomplete."""
         metadata = self.cluster.metadata
         if metadata is None or metadata.problems or not metadata.topics:
             return None
@@ -157,7 +157,7 @@ class _Reconciliation:
         )
 
     def _not_copied(self, partition: Partition, log: TieredLog) -> list[LocalSegment]:
-        """Closed segments from the log start to the last stable offset that are not wholly in finished copies."""
+        """Closed segments from the log start to the last stable offset that finished copies do not fully cover."""
         assert partition.name is not None
         disabled = self.cluster.setting(partition.name.topic, "remote.log.copy.disable")
         if len(partition.segments) < 2 or (disabled is not None and disabled.value == "true"):

@@ -48,8 +48,7 @@ class RemoteDirectoryCheck:
         self.done.findings += limited(findings_about(listed))
         for copy in [*chain.copies, *self._others]:
             self._epochs[copy.segment_id] = self._leader_epochs(copy, counted=copy not in chain.copies[-1:])
-        alone = [RemotePartition(self.directory, [c], chain.facts[c.segment_id].end + 1) for c in self._others]
-        return ([chain.partition(self.directory)] if chain.copies else []) + alone
+        return ([chain.partition(self.directory)] if chain.copies else []) + chain.alone(self.directory)
 
     def finish(self, segments: Iterable[CheckedSegment]) -> None:
         """Check the copies in the light of their segments, and report the pieces that could not be put together."""

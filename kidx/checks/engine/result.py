@@ -1,4 +1,4 @@
-"""The result of a check: what it found, what it covered, what it could not read."""
+"""The result of a check: findings, coverage, and what could not be read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kidx.logdir.tree import DataFile
 
 
 class CheckResult:
-    """What a check found, what it covered, and one sentence for everything it could not read. Picklable.
+    """Findings, coverage, and a sentence for everything that could not be read. Picklable.
 
-    With `only`, a path, nothing but that file is counted: its siblings are read only to hold it against them.
-    `damaged` are the pieces of remote segments that could not be put together; they become findings.
+    With `only`, a path, only that file is counted: its siblings are read only to compare it with them. `damaged` are
+    the pieces of remote segments that could not be put together; they become findings.
     """
 
     def __init__(

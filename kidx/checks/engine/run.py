@@ -1,4 +1,4 @@
-"""A whole run: every target checked, by forks where there are several, findings in order, in one result."""
+"""A whole run: checks every target, in forked processes if there are several, and merges the sorted findings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
 from kidx.errors import CannotRead
+from kidx.evidence import reading_rate
 from kidx.execution import run_forked
 from kidx.findings import Finding, left_out
 from kidx.formats.compression import inflation_budget
@@ -25,11 +26,12 @@ def check_all(
     targets: Iterable[Target | CannotRead],
     options: Options,
     progress: Callable[[int, int], None] | None = None,
+    each_checked: Callable[[Target, CheckResult], None] | None = None,
 ) -> CheckResult:
-    """Check every target; findings come sorted by file, position and rule, whatever process found them.
+    """Check every target; findings are sorted by file, position and rule, whichever process found them.
 
     Many targets are shared out among `options.jobs` processes; a few are checked in turn, with that many processes for
-    each large log. `progress` gets how many of how many targets are done.
+    each large log. `progress` gets how many of how many targets are done, `each_checked` each target and its result.
     """
     whole = CheckResult()
     asked: list[Target] = []
@@ -43,9 +45,12 @@ def check_all(
     each = options._replace(jobs=1) if shared_out else options
     log_dirs = LogDirs()
     check = partial(check_target, options=each, log_dirs=log_dirs)
-    with inflation_budget(options.max_inflate_bytes):
-        for done, (_, checked) in enumerate(run_forked(check, asked, jobs), 1):
+    rate = options.bytes_per_second and options.bytes_per_second / options.jobs
+    with inflation_budget(options.max_inflate_bytes), reading_rate(rate):
+        for done, (target, checked) in enumerate(run_forked(check, asked, jobs), 1):
             add(whole, checked)
+            if each_checked:
+                each_checked(target, checked)
             if progress:
                 progress(done, len(asked))
         whole_directories = [target.directory for target in asked if target.names is None]
@@ -64,14 +69,14 @@ def add(whole: CheckResult, part: CheckResult) -> None:
 
 
 def unreadable(sentence: str) -> CheckResult:
-    """What could not even be listed, as a result."""
+    """A result for what could not be listed."""
     checked = CheckResult()
     checked.cannot("", sentence)
     return checked
 
 
 def finish(whole: CheckResult, options: Options) -> None:
-    """Say which rules were left out, and bring findings and sentences into the order in which they are shown."""
+    """List the rules that were left out, and sort findings and sentences."""
     whole.coverage.skipped += left_out(options.rules, RULES)
     whole.findings.sort(key=_order)
     whole.unread = sorted(set(whole.unread))  # a key that is missing keeps many files from being read

@@ -1,4 +1,4 @@
-"""One segment: its indexes by themselves, its log, and each against the other."""
+"""One segment: its indexes by themselves, its log, and a comparison of the two."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_segment(
 
 
 def _why_left_out(log: DataFile, options: Options) -> str:
-    """Why a log is not read, empty where it is."""
+    """Why a log is not read; empty if it is read."""
     if options.level == QUICK:
         return "--quick reads no log and holds no index against one"
     return "" if options.sample is None or options.sample.has(_sample_name(log)) else "not in the sample"

@@ -27,7 +27,7 @@ SMALL_KINDS = (*TEXT_KINDS, PRODUCER_SNAPSHOT)
 
 
 class SmallFiles:
-    """Checks a directory's small files into `done`; all of them come before the first log.
+    """Checks a directory's small files into `done`, before the first log.
 
     `snapshots` are the sound ones by their offsets, `epochs` the lines of a sound leader-epoch-checkpoint.
     """
@@ -38,7 +38,7 @@ class SmallFiles:
         self.epochs: list[EpochStart] = []
 
     def check(self, file: DataFile) -> None:
-        """Check a file by itself, and keep what it says."""
+        """Check a file by itself, and keep its content for later checks."""
         try:
             data = read_file(file.path)
         except KidxError as e:
@@ -77,7 +77,7 @@ class SmallFiles:
 
     @cached_property
     def producer_ids(self) -> frozenset[int]:
-        """All producers that any snapshot names."""
+        """All producers that snapshots name."""
         return frozenset[int]().union(*(named.producer_ids for named in self._named_producers))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What paths ask to check: whole directories, or some files of one. One listing a directory, nothing opened."""
+"""What paths select: whole directories, or some files of one. Each directory is listed once; nothing is opened."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from kidx.logdir.tree import walk_tree
 
 
 class Target(NamedTuple):
-    """A directory to check; `names` maps file names to the paths they were asked for by, None for the whole directory.
-
-    Picklable: what a fork or a Spark task is sent.
+    """A directory to check; `names` maps file names to the paths that were given, None for the whole directory.
+    Picklable, for forks and Spark tasks.
     """
 
     directory: str
@@ -25,8 +24,8 @@ class Target(NamedTuple):
 def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
     """The targets that paths mean, by path, each directory and file once; and what cannot be listed.
 
-    A directory stands for everything below it (links to directories are not followed), files of the same directory go
-    together, for their neighbours are looked at once.
+    A directory stands for everything below it (links to directories are not followed), and files of the same directory
+    go together, so that their neighbours are read once.
     """
     trees: dict[str, list[Target | CannotRead]] = {}
     lone: dict[str, Target] = {}
@@ -58,7 +57,7 @@ def targets_of(paths: Iterable[str]) -> Iterator[Target | CannotRead]:
 
 
 def _there(path: str) -> bool:
-    """Whether a named file is there; one that the system does not tell about counts as missing, and is opened."""
+    """Whether a named file exists. If the system cannot tell, the answer is no, and opening the file reports why."""
     try:
         return exists(path)
     except CannotRead:
@@ -66,7 +65,7 @@ def _there(path: str) -> bool:
 
 
 def _sort_key(one: Target | CannotRead) -> tuple[str, bool]:
-    """Whole directories before files asked for one by one, which they cover."""
+    """Whole directories before files given one by one, which they cover."""
     return (absolute(one.directory) + "/", one.names is not None) if isinstance(one, Target) else ("", False)
 
 

@@ -24,9 +24,9 @@ TOPIC_ID_DIFFERS = Rule(
         'for it with no record ("Expected partition ... to have topic id"). 2.8 with ZooKeeper serves it.'
     ),
     story=(
-        "The topic was deleted and made again while this copy was away, the directory was copied from another cluster, "
-        "or the file was edited. The records belong to the topic with the id in the file: to keep them, move the "
-        "directory out of the log dir before the broker starts."
+        "The topic was deleted and created again while this copy was away, the directory was copied from another "
+        "cluster, or the file was edited. The records belong to the topic with the id in the file: to keep them, move "
+        "the directory out of the log dir before the broker starts."
     ),
     repair="move the directory out of the log dir, or correct topic_id, before the broker starts",
 )
@@ -54,11 +54,11 @@ PARTITION_NOT_HERE = Rule(
     title="Partitions that the cluster's metadata assigns to this log dir are not in it",
     broker=(
         "The broker makes empty ones: with one replica they are served without a record (3.9, 4.3), with more they are "
-        "fetched anew."
+        "fetched again."
     ),
     story=(
-        "See whether the disk was swapped, a directory was deleted or a copy left it out, and restore it before the "
-        "broker starts. Where more partitions are missing than are here, a choice was copied: a note."
+        "Find out whether the disk was swapped, a directory was deleted or a copy left it out, and restore it before "
+        "the broker starts. If more partitions are missing than are here, only some were copied: a note."
     ),
     repair="restore the partitions from a copy, or see that other replicas have them, before the broker starts",
 )

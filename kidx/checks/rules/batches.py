@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kidx.checks.rule import BATCH, FIELDS, check
 from kidx.checks.subjects.logs import Batches, Bools
-from kidx.checks.texts import FETCH_ANEW
+from kidx.checks.texts import FETCH_AGAIN
 from kidx.findings import ERROR, Finding, Rule
 from kidx.formats.compression import ZSTD
 
@@ -15,18 +15,18 @@ BATCH_CRC = Rule(
     title="A batch's bytes do not have its CRC",
     broker=(
         "No version checks a CRC when it serves a fetch: consumers get the batch and refuse it "
-        "(CorruptRecordException) unless check.crcs is off. Followers check and stop fetching the partition. After "
-        "an unclean stop recovery truncates the log at this batch if it lies past the recovery point, and everything "
-        "after it is gone here."
+        "(CorruptRecordException) unless check.crcs is off. Followers check and stop fetching the partition. After an "
+        "unclean stop recovery truncates the log at this batch if it lies past the recovery point, and this replica "
+        "loses everything after it."
     ),
     story=(
-        "At least one bit of the batch changed after the producer sent it: disk, memory, controller, or a file "
-        "system that lost a page. Nothing in the batch can be trusted; the batches around it are not affected. Look "
-        "at a replica: `kidx diff` shows whether it has the batch. Restoring this replica is done by deleting the "
-        "partition's directory of a stopped broker and letting it fetch anew; if it is the only good copy of what "
-        "follows, save the file first."
+        "At least one bit of the batch changed after the producer sent it: disk, memory, controller, or a file system "
+        "that lost a page. Nothing in the batch can be trusted; the batches around it are not affected. Look at a "
+        "replica: `kidx diff` shows whether it has the batch. Restoring this replica is done by deleting the "
+        "partition's directory while the broker is stopped, so that it fetches the partition again; if it is the only "
+        "good copy of what follows, save the file first."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 BATCH_HEADER = Rule(
@@ -34,12 +34,11 @@ BATCH_HEADER = Rule(
     name="batch-header",
     severity=ERROR,
     title="A batch's header contradicts itself",
-    broker="The header is believed: wrong counts make consumers fail or stop, an unknown codec cannot be inflated.",
+    broker="Brokers trust the header: wrong counts make consumers fail or stop, an unknown codec cannot be inflated.",
     story=(
-        "Number of records, last offset delta, base offset and codec must fit each other; what is transactional has a "
-        "producer, and a transaction's marker is a batch of its own. The CRC holds, so the "
-        "batch was written like this, by a broken client past a broker that did not validate it, or repaired by "
-        "hand."
+        "Number of records, last offset delta, base offset and codec must fit each other; a transactional batch has a "
+        "producer, and a transaction marker is in a batch of its own. The CRC holds, so the batch was written like "
+        "this, by a broken client through a broker that did not validate it, or by hand."
     ),
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.logs import Batches, Bools, RangeBorder
-from kidx.checks.texts import FETCH_ANEW
+from kidx.checks.texts import FETCH_AGAIN
 from kidx.findings import ERROR, Finding, Rule
 
 EPOCH_ORDER = Rule(
@@ -22,7 +22,7 @@ EPOCH_ORDER = Rule(
         "Epochs rise with every new leader. The epoch is outside the CRC, so overwritten bytes look the same as "
         "batches from two histories in one log."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 EPOCH_MISMATCH = Rule(
@@ -31,7 +31,7 @@ EPOCH_MISMATCH = Rule(
     severity=ERROR,
     title="A batch's leader epoch is not the one that leader-epoch-checkpoint gives for its offset",
     broker=(
-        "The checkpoint is believed when a leader changes (KIP-101): a replica may truncate at a wrong offset, and "
+        "Brokers trust the checkpoint when a leader changes (KIP-101): a replica may truncate at a wrong offset, and "
         "lose or keep records that the others do not have."
     ),
     story=(

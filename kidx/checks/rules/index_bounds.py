@@ -17,14 +17,14 @@ NEGATIVE_OFFSET = Rule(
     title="An entry's relative offset is negative",
     broker=(
         "Before 2.3 a broker noticed it at start in the last entry alone (last offset below the base offset) and "
-        "rebuilt the indexes; since 2.3 nobody looks. Its search takes a wrong turn at such an entry." + TIERED
+        "rebuilt the indexes; since 2.3 it does not check. Its search takes a wrong turn at such an entry." + TIERED
     ),
     story=(
         "A relative offset is an offset minus the segment's base offset, 0 to 2,147,483,647. A negative one is "
-        "overwritten data, or an offset further from the base than an int can say: old cleaners could join segments "
-        "into such a one (KAFKA-5413, offset overflow); since 2.0 a broker splits it at start (KAFKA-6264). Look "
-        "whether the segment's offsets span more than 2^31 (`kidx stat`): then the segment has to be split, else "
-        "only the index is damaged. " + CONFIRM_BY_REBUILD
+        "overwritten data, or an offset further from the base than 31 bits can express: old cleaners could merge "
+        "segments into one like that (KAFKA-5413, offset overflow); since 2.0 a broker splits it at start "
+        "(KAFKA-6264). If the segment's offsets span more than 2^31 (`kidx stat` shows that), the segment has to be "
+        "split; otherwise only the index is damaged. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -61,8 +61,8 @@ NEGATIVE_TIMESTAMP = Rule(
     severity=ERROR,
     title="An entry's timestamp is negative",
     broker=(
-        "Before 2.3 a broker noticed it only where it was the last entry and smaller than the first; since 2.3 "
-        "nobody looks. As the last entry it makes the segment look older than any retention time." + TIERED
+        "Before 2.3 a broker noticed it only where it was the last entry and smaller than the first; since 2.3 it does "
+        "not check. As the last entry it makes the segment look older than any retention time." + TIERED
     ),
     story=(
         "A time index gets an entry when the largest timestamp so far grows, starting from -1 (none): a negative one "

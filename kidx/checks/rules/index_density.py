@@ -17,12 +17,12 @@ INDEXES_APART = Rule(
     code="KX118",
     name="indexes-apart",
     severity=NOTE,
-    title="The time index goes on where the offset index has ended",
+    title="The time index continues past the end of the offset index",
     broker="No version compares the two. Look-ups by time then walk further through the log than they need.",
     story=(
-        "Both indexes get an entry at the same moment, except that a time index gets a last one when the segment "
-        "rolls or the log closes. Several time entries past the last offset entry mean many restarts with little "
-        "data in between, or an offset index that lost its end. Without the log they cannot be told apart."
+        "Both indexes get an entry at the same moment, except that a time index gets a last one when the segment rolls "
+        "or the log closes. Several time entries past the last offset entry mean many restarts with little data in "
+        "between, or an offset index that lost its end. Without the log, these cases look the same."
     ),
     repair=REBUILD,
 )
@@ -31,8 +31,8 @@ SPARSE_INDEX = Rule(
     code="KX208",
     name="sparse-index",
     severity=NOTE,
-    title="Between two entries lies far more of the log than index.interval.bytes",
-    broker="Readers walk further through the log than they need to; nothing else.",
+    title="Two entries are much further apart in the log than index.interval.bytes",
+    broker="Readers scan more of the log than necessary. There is no other effect.",
     story=(
         "A leader writes an entry after every index.interval.bytes (4096 by default). Entries further apart are left "
         "by appends of many batches at once (a follower that catches up, before KAFKA-806), by a full index, or by "

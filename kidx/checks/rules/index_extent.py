@@ -16,16 +16,16 @@ TORN_ENTRY = Rule(
     severity=ERROR,
     title="The file ends inside an entry",
     broker=(
-        "Before 2.3 a broker found the length wrong at start and rebuilt the segment's indexes; since 2.3 it maps "
-        "the file, counts whole entries only and overwrites the rest with the next one. A tiered-storage cache "
-        "refuses it. A transaction index is read up to its last whole entry, but the next one is appended after the "
-        "torn bytes, and from there on every entry is misread."
+        "Before 2.3 a broker noticed the wrong length at start and rebuilt the segment's indexes; since 2.3 it maps "
+        "the file, counts whole entries only and overwrites the rest with the next one. A tiered-storage cache refuses "
+        "it. A transaction index is read up to its last whole entry, but the next one is appended after the torn "
+        "bytes, and from there on every entry is misread."
     ),
     story=(
-        "An index is always a whole number of entries long (8 bytes in .index, 12 in .timeindex, 34 in .txnindex): "
-        "the broker sets its length itself. A torn one was cut by a copy that did not finish, a full disk, or a file "
-        "system repaired after a crash. Entries before the tear are good. In an offset or time index nothing is lost "
-        "but speed; in a transaction index an aborted transaction is, and read_committed consumers would see its "
+        "An index is always a whole number of entries long (8 bytes in .index, 12 in .timeindex, 34 in .txnindex): the "
+        "broker sets its length itself. A torn one was cut by a copy that did not finish, a full disk, or a file "
+        "system repaired after a crash. The entries before it are intact. In an offset or time index only speed is "
+        "lost; in a transaction index an aborted transaction is, and read_committed consumers would see its "
         "records. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
@@ -83,9 +83,9 @@ EMPTY_TRANSACTION_INDEX = Rule(
         "makes such files itself."
     ),
     story=(
-        "A broker creates a .txnindex with its first entry, so that most segments have none. An empty one stays "
-        "behind when a segment was truncated or recovered, or when a tool created it. It says nothing wrong; only a "
-        "log with an ABORT marker would contradict it (KX401)."
+        "A broker creates a .txnindex with its first entry, so most segments have none. An empty one remains when a "
+        "segment was truncated or recovered, or when a tool created it. It is correct unless the log has an ABORT "
+        "marker (KX401)."
     ),
 )
 

@@ -22,8 +22,8 @@ OFFSET_ORDER = Rule(
     story=(
         "A broker refuses to append an offset that is not larger than the last (InvalidOffsetException; in a time "
         "index: smaller). Out of order means that bytes were overwritten or moved: a bad disk, two writers on one "
-        "directory, a restored copy that was patched together. The slot reported is the one whose removal restores "
-        "the order, where that can be told. " + CONFIRM_BY_REBUILD
+        "directory, a restored copy that was patched together. The slot reported is the one whose removal restores the "
+        "order, if there is one. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -51,14 +51,14 @@ TIMESTAMP_ORDER = Rule(
     severity=ERROR,
     title="Timestamps do not increase from entry to entry",
     broker=(
-        "Before 2.3 a broker compared the last timestamp with the first at start and rebuilt if it was smaller; "
-        "since 2.3 nobody looks. Time look-ups (offsetsForTimes, seek by time) take a wrong turn; and if it is the "
-        "last entry, retention takes its timestamp for the segment's newest and may delete the segment too "
+        "Before 2.3 a broker compared the last timestamp with the first at start and rebuilt if it was smaller; since "
+        "2.3 it does not check. Time look-ups (offsetsForTimes, seek by time) take a wrong turn; and if it is the last "
+        "entry, retention takes its timestamp for the segment's newest and may delete the segment too "
         "early." + TIERED
     ),
     story=(
-        "A time index holds the largest timestamp so far, so it can only rise: records out of order in time do not "
-        "unsettle it. One that falls or repeats was not written by a broker. " + CONFIRM_BY_REBUILD
+        "A time index holds the largest timestamp so far, so it can only rise: records that are out of order in time "
+        "do not affect it. One that falls or repeats was not written by a broker. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )

@@ -68,7 +68,7 @@ FUTURE_REPLICA = Rule(
     ),
     story=(
         "kafka-reassign-partitions.sh moves partitions between the disks of a broker by way of -future directories. "
-        "Until it is swapped in, nobody reads it."
+        "Until it is swapped in, no client reads it."
     ),
 )
 
@@ -83,8 +83,8 @@ STRAY_DIRECTORY = Rule(
     ),
     story=(
         "A broker that finds a partition which the cluster's metadata does not assign to it, or one of another topic "
-        "id, renames its directory to ...-stray and keeps it. Its records may be what is missed elsewhere: look at "
-        "them with `kidx dump` before you delete it."
+        "id, renames its directory to ...-stray and keeps it. Its records may be missing elsewhere: look at them with "
+        "`kidx dump` before you delete it."
     ),
 )
 

@@ -21,9 +21,9 @@ CLUSTER_ID_DIFFERS = Rule(
         "broker that is its own controller serves it."
     ),
     story=(
-        "Log dirs of two clusters were mixed, or one meta.properties was edited or restored from elsewhere. Topics' "
-        "ids are random, so sharing one means the same cluster. Write the id of the majority into the file, or move "
-        "the foreign log dir away, before the broker starts."
+        "Log dirs of two clusters were mixed, or one meta.properties was edited or restored from elsewhere. Topic ids "
+        "are random, so a shared one means the same cluster. Write the id of the majority into the file, or move the "
+        "foreign log dir away, before the broker starts."
     ),
     repair="write the cluster.id of the other log dirs into meta.properties while the broker is stopped",
 )
@@ -35,9 +35,9 @@ NODE_ID_DIFFERS = Rule(
     title="meta.properties names another node than the cluster's metadata",
     broker=('Brokers of 2.8 to 4.3 do not start: "Stored node id 7 doesn\'t match previous node id 1".'),
     story=(
-        "Each broker registers the ids of its log dirs (directory.id) with the controller. This one belongs to another "
-        "broker by that: the disk was put into the wrong machine, or node.id was edited. Correct node.id, or give the "
-        "disk back, before the broker starts."
+        "Each broker registers the ids of its log dirs (directory.id) with the controller. By that, this one belongs "
+        "to another broker: the disk was put into the wrong machine, or node.id was edited. Correct node.id, or give "
+        "the disk back, before the broker starts."
     ),
     repair="correct node.id in meta.properties while the broker is stopped",
 )
@@ -50,9 +50,9 @@ DIRECTORY_ID_REPEATED = Rule(
     broker='A broker with both does not start: "Duplicate directory ID" (3.9, 4.3).',
     story=(
         "One was copied from the other, meta.properties included. Remove directory.id from the copy while the broker "
-        "is stopped: the broker makes a new one. The metadata knows the old one alone, so what was assigned to the "
-        "copy is then not there (KX526). Where all partitions of one are in the other, too, they are copies or "
-        "stages of one log dir: a note."
+        "is stopped: the broker makes a new one. The metadata knows only the old one, so what was assigned to the copy "
+        "is then missing (KX526). Where all partitions of one are in the other, too, they are copies or stages of one "
+        "log dir: a note."
     ),
     repair="remove directory.id from the copy's meta.properties while the broker is stopped",
 )
@@ -63,12 +63,12 @@ CLUSTER_ID_SOME = Rule(
     severity=WARNING,
     title="cluster.id has Some() around the id",
     broker=(
-        "2.8 does not start, for it compares with ZooKeeper. 3.5 to 4.3 serve it as a cluster of one node; with "
-        "another controller the broker does not start (InconsistentClusterIdException)."
+        "2.8 does not start, because it compares the id with ZooKeeper's. 3.5 to 4.3 serve it as a cluster of one "
+        "node; with another controller the broker does not start (InconsistentClusterIdException)."
     ),
     story=(
         "A known image wrote Scala's Some() around the id when it formatted the log dir. Write the id without it into "
-        "every meta.properties of the cluster, all brokers stopped."
+        "every meta.properties of the cluster, while all brokers are stopped."
     ),
     repair="write the id without Some() into every meta.properties while the brokers are stopped",
 )
@@ -77,7 +77,7 @@ META_PROPERTIES_WRONG = Rule(
     code="KX528",
     name="meta-properties-wrong",
     severity=ERROR,
-    title="meta.properties lacks what a broker needs, or has what none writes",
+    title="meta.properties lacks what a broker needs, or has what no broker writes",
     broker=(
         "Brokers of 2.8 to 4.3 do not start, before any log is opened: missing node id, unknown version, version 0 "
         "with the keys of version 1, or a reserved directory id (4.3). The mark of the clean stop stays. Without the "

@@ -15,7 +15,7 @@ LOG_END_FALLS = Rule(
     code="KX313",
     name="log-end-falls",
     severity=ERROR,
-    title="After this clean stop a broker takes the log for shorter than it is",
+    title="After this clean stop a broker sets the log end too low",
     broker=(
         "Brokers of 2.8 to 4.3 do not recover a log after a clean stop. They look for the log's end from the offset "
         "index's last entry on; where no whole batch with that offset follows, the end falls to the segment's base "
@@ -23,7 +23,7 @@ LOG_END_FALLS = Rule(
     ),
     story=(
         "The log lost its end, or the last index entry points past it, and the mark of the clean stop "
-        "(.kafka_cleanshutdown) keeps the broker from looking. What it appends then lies behind the old records under "
+        "(.kafka_cleanshutdown) keeps the broker from checking. What it appends then lies behind the old records under "
         "the same offsets, or behind a torn batch where no consumer gets to it. Delete .kafka_cleanshutdown of the "
         "stopped broker, so that it recovers the active segments, or rebuild the segment's indexes (`kidx rebuild "
         "--in-place`; not enough where the last batch is torn) before it starts."

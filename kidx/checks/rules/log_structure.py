@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.logs import LogBreak
-from kidx.checks.texts import FETCH_ANEW
+from kidx.checks.texts import FETCH_AGAIN
 from kidx.evidence import open_evidence
 from kidx.findings import ERROR, NOTE, Finding, Rule
 from kidx.segments.walk import PREALLOCATED, TORN
@@ -23,32 +23,33 @@ TORN_BATCH = Rule(
         "segment of a running broker it is an append under way (--live knows that). What is missing was acknowledged "
         "only if other replicas have it."
     ),
-    repair="let the broker recover the segment, or fetch it from a replica",
+    repair=f"let the broker recover the segment, or {FETCH_AGAIN}",
 )
 
 BROKEN_BATCH = Rule(
     code="KX303",
     name="broken-batch",
     severity=ERROR,
-    title="In the middle of the log, no batch can be read; further on they go on",
+    title="No batch can be read in the middle of the log; more batches follow",
     broker=(
         "Every version reads from batch to batch by their lengths, so a fetch at or after this place fails "
-        "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and the sound "
-        "batches behind go too; only a magic byte above 2 it takes for 2, and keeps what no consumer can read."
+        "(CorruptRecordException, or a batch too large to fetch). Recovery truncates the log here, and drops the sound "
+        "batches after it, too. A magic byte above 2 is the exception: recovery treats it as 2 and keeps a batch that "
+        "no consumer can read."
     ),
     story=(
-        "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch "
-        "whose CRC holds, so that what lies behind is known: compare with a replica (`kidx diff`) before a broker's "
+        "A length or a magic byte was overwritten, or bytes were lost or added. kidx goes on with the next batch whose "
+        "CRC holds, so the data after the damage is known: compare with a replica (`kidx diff`) before a broker's "
         "recovery cuts it off."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 TRAILING_GARBAGE = Rule(
     code="KX304",
     name="trailing-garbage",
     severity=ERROR,
-    title="After the last batch come bytes that are no batch",
+    title="The bytes after the last batch are no batch",
     broker=(
         "Reading stops there: the log end is taken from what can be read, new batches are appended after the "
         "garbage, and cannot be reached. Recovery after an unclean stop truncates the garbage away."
@@ -57,7 +58,7 @@ TRAILING_GARBAGE = Rule(
         "Something else was written to the file, or a file system gave it another file's blocks after a crash. "
         "Batches before it are sound."
     ),
-    repair="let the broker recover the segment, or fetch it from a replica",
+    repair=f"let the broker recover the segment, or {FETCH_AGAIN}",
 )
 
 LOG_ZERO_TAIL = Rule(
@@ -70,8 +71,8 @@ LOG_ZERO_TAIL = Rule(
         "the log closes. After an unclean stop recovery truncates the zeros."
     ),
     story=(
-        "The zeros are no data. In the active segment, and after an unclean stop, they belong there; elsewhere "
-        "nobody will cut them, or a file system lost blocks at the end of the file."
+        "The zeros are no data. In the active segment, and after an unclean stop, they belong there; elsewhere no "
+        "broker will cut them off, or a file system lost blocks at the end of the file."
     ),
 )
 
@@ -79,7 +80,7 @@ TAIL_STOPS_START = Rule(
     code="KX314",
     name="tail-stops-start",
     severity=ERROR,
-    title="After this clean stop a broker does not start with the bytes at the end of the log",
+    title="After this clean stop a broker does not start, because of the bytes at the end of the log",
     broker=(
         "3.9 and 4.3 do not recover a log after a clean stop; they read the active segment from the last index entry "
         'on and do not start: CorruptRecordException ("Found record size 0 smaller than minimum record overhead").'

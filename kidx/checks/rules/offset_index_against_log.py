@@ -20,8 +20,8 @@ POSITION_PAST_END = Rule(
     title="An entry points past the end of the log",
     broker=(
         LOADS_IT
-        + "a look-up that ends on this entry finds nothing to read, and a fetch of an offset that is there answers as "
-        "if it were not. DumpLogSegments throws on such an entry and skips the files after it." + TIERED
+        + "a look-up that ends on this entry finds nothing to read, and a fetch of an existing offset is answered as "
+        "if it did not exist. DumpLogSegments throws on such an entry and skips the files after it." + TIERED
     ),
     story=(
         "The log was cut, by a recovery, a copy that did not finish or by hand, and its index was not; or the index "
@@ -37,13 +37,13 @@ OFFSET_INDEX_POSITION_NOT_A_BATCH = Rule(
     title="An offset index entry points into the middle of a batch",
     broker=(
         LOADS_IT
-        + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, an offset "
-        "out of nowhere, or a consumer that makes no progress." + TIERED
+        + "a fetch that ends on this entry reads a batch header from the wrong byte: CorruptRecordException, an "
+        "unrelated offset, or a consumer that makes no progress." + TIERED
     ),
     story=(
-        "Every position in an offset index is a batch's first byte. A neighbouring byte or another batch's inside "
-        "means that the entry was overwritten, or that the log and the index are of different generations (a log "
-        "replaced by a replica's, whose batches lie elsewhere, beside the old index). " + CONFIRM_BY_REBUILD
+        "Every position in an offset index is a batch's first byte. Any other byte means that the entry was "
+        "overwritten, or that the log and the index are of different generations (a log "
+        "replaced by a replica's, whose batches lie elsewhere, next to the old index). " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -55,14 +55,14 @@ OFFSET_INDEX_OFFSET_NOT_A_BATCH_END = Rule(
     title="An offset index entry's offset is not the last one of the batch it points at, nor of one shortly after",
     broker=(
         LOADS_IT
-        + "too large an offset hides nothing until an offset between is looked up: the search then starts one entry "
-        "earlier and is slower, no more. Too small a one sends the search past the offset it looks for." + TIERED
+        + "with too large an offset, look-ups of the offsets in between start one entry earlier and are only slower. "
+        "With too small an offset, look-ups start past the offset they search for." + TIERED
     ),
     story=(
         "An entry says: the batches appended at this position end with this offset. Old followers and message format "
         "v0 and v1 write one entry for several batches, which is healthy (KX209), and so are entries of brokers up to "
         "1.1 that name a batch's first offset (KX210). Here no batch up to the next entry ends with the offset, or an "
-        "entry names a first offset though entries before it name last ones: no broker goes back to that. "
+        "entry names a first offset although earlier entries name last offsets, which no broker does. "
         + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,

@@ -9,7 +9,7 @@ import numpy as np
 from kidx.checks.rule import LOG, Found, check
 from kidx.checks.subjects.logs import Batches, Bools, Gap, RangeBorder
 from kidx.checks.subjects.partitions import CheckedSegments, LogStart
-from kidx.checks.texts import FETCH_ANEW
+from kidx.checks.texts import FETCH_AGAIN
 from kidx.findings import ERROR, WARNING, Finding, Rule
 from kidx.logdir.names import LOG as LOG_KIND
 from kidx.logdir.names import METADATA_SNAPSHOT
@@ -18,7 +18,7 @@ BATCH_ORDER = Rule(
     code="KX305",
     name="batch-order",
     severity=ERROR,
-    title="A batch begins with an offset that came before it",
+    title="Offsets do not increase from batch to batch",
     broker=(
         "No version notices when loading. A fetch finds the first batch that ends at or after its offset, and "
         "consumers see records twice, or skip some. A follower refuses such an append (OffsetsOutOfOrderException)."
@@ -27,7 +27,7 @@ BATCH_ORDER = Rule(
         "Offsets rise from batch to batch. One that does not was written twice (a copy or repair that pasted pieces "
         "together), or its base offset, which no CRC covers, was overwritten."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 OFFSET_GAP = Rule(
@@ -35,15 +35,14 @@ OFFSET_GAP = Rule(
     name="offset-gap",
     severity=WARNING,
     title="Offsets are missing between two batches, though nothing was compacted here",
-    broker="Every version skips the gap: consumers go on with the next offset there is, and never learn of the loss.",
+    broker="Every version skips the gap: consumers continue at the next offset and are not notified of the loss.",
     story=(
-        "Without compaction a log has every offset. Missing ones mean that batches were cut out, or that a base "
-        "offset (which no CRC covers) was overwritten. kidx takes a partition for compacted if the cleaner's "
-        "checkpoint names it, a batch has fewer records than offsets or a delete horizon, or it is one of Kafka's "
-        "own compacted topics; a compacted topic of which only some files are here and that shows none of these is a "
-        "false alarm."
+        "Without compaction a log has every offset. Missing ones mean that batches were cut out, or that a base offset "
+        "(which no CRC covers) was overwritten. kidx regards a partition as compacted if the cleaner's checkpoint "
+        "names it, a batch has fewer records than offsets or a delete horizon, or it is one of Kafka's own compacted "
+        "topics; a compacted topic of which only some files are here and that shows none of these is a false alarm."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 SEGMENT_GAP = Rule(
@@ -51,13 +50,13 @@ SEGMENT_GAP = Rule(
     name="segment-gap",
     severity=WARNING,
     title="Offsets are missing between two segments",
-    broker="Every version loads the log as it is: consumers that reach the gap go on with the next segment.",
+    broker="Every version loads the log as it is: consumers that reach the gap continue with the next segment.",
     story=(
         "A segment begins with the offset after the last one of the segment before it. A segment in between was "
         "deleted by hand, not copied, or the end of the one before was cut off. In a compacted partition gaps are "
         "normal, and not reported."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 

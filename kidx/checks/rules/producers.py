@@ -21,13 +21,13 @@ PRODUCER_SEQUENCE = Rule(
     ),
     story=(
         "An idempotent producer numbers its records in each partition, from 0 in each epoch of its own, and its epoch "
-        "never falls. A gap means that records are missing though no offset is, a number that comes again that "
+        "never falls. A gap means that records are missing though no offset is, and a repeated number means that "
         "records were written twice: the log was put together from two histories or written past a broker. A broker "
         "forgets a producer that is silent for producer.id.expiration.ms (a day; before 3.4 for "
-        "transactional.id.expiration.ms, 7 days), and its state is lost with the snapshots: then it takes any "
-        "number. Where that may be so (numbers that begin with 0 again, a day of silence, a new epoch that does not "
+        "transactional.id.expiration.ms, 7 days), and its state is lost with the snapshots: then it accepts any "
+        "number. Where that is possible (numbers that begin with 0 again, a day of silence, a new epoch that does not "
         "begin with 0) it is a note, to say that duplicates may have passed unnoticed. Compacted partitions are not "
-        "looked at, for there batches are missing rightly."
+        "checked, because batches are missing there by design."
     ),
     repair="compare with a replica (`kidx diff`)",
 )

@@ -15,12 +15,12 @@ RECORD_DAMAGE = Rule(
     severity=ERROR,
     title="A batch's records cannot be decoded, or do not fit its header",
     broker=(
-        "Brokers do not look into batches that they serve: consumers fail on it with every attempt. The log cleaner "
+        "Brokers do not decode the batches that they serve: consumers fail on it at every attempt. The log cleaner "
         "dies on it, and compaction of the whole disk stops until the broker is restarted (since 1.1: of this "
         "partition)."
     ),
     story=(
-        "Found with --deep only, but for control batches, whose types are always looked at, and compressed messages "
+        "Found with --deep only, except in control batches, whose types are always checked, and in compressed messages "
         "before v2, which are inflated for their offsets. The CRC holds, so the batch was written like this: a broken "
         "client or compression library, or a tool that wrote the log."
     ),

@@ -25,8 +25,8 @@ COPY_INCOMPLETE = Rule(
     story=(
         "LocalTieredStorage writes log, index, time index, transaction index, leader epochs and snapshot, in this "
         "order; Aiven's plugin log, indexes and manifest. A broker that dies in between leaves the first of them, the "
-        "last one possibly short. Nobody reads these objects, and nobody removes them. `kidx verify LOGDIR... --remote "
-        "TIER` shows what the metadata says about them."
+        "last one possibly short. No broker reads or removes these objects. `kidx verify LOGDIR... --remote TIER` "
+        "shows what the metadata says about them."
     ),
     repair="remove the objects once the metadata shows that the segment was copied again",
 )
@@ -127,7 +127,7 @@ COPY_OVERLAP = Rule(
     broker="Of several copies a broker reads the one that was finished last for these offsets and this leader epoch.",
     story=(
         "A copy that was interrupted is made again under another id, and a new leader may copy what the old one had "
-        "copied. `kidx verify LOGDIR... --remote TIER` tells by the metadata which copies nobody needs."
+        "copied. `kidx verify LOGDIR... --remote TIER` shows by the metadata which copies are not needed."
     ),
 )
 

@@ -13,12 +13,12 @@ SEGMENT_OVERFLOW = Rule(
     severity=ERROR,
     title="A batch's offset is too far from the segment's base for an index",
     broker=(
-        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264). Where a batch behind it is in range "
-        "again, as after a flipped bit, the split is refused: recovery throws, and the broker does not start. Before "
-        "2.0, appending to the index or recovery threw (IndexOffsetOverflowException), and the cleaner died."
+        "Since 2.0 a broker splits such a segment when it loads it (KAFKA-6264). If a later batch is in range again, "
+        "as after a flipped bit, the split is refused: recovery throws, and the broker does not start. Before 2.0, "
+        "appending to the index or recovery threw (IndexOffsetOverflowException), and the cleaner died."
     ),
     story=(
-        "Indexes hold offsets relative to the base in 31 bits. Old versions could join segments into one whose "
+        "Indexes hold offsets relative to the base in 31 bits. Old versions could merge segments into one whose "
         "offsets span more."
     ),
 )
@@ -34,7 +34,7 @@ BATCH_OUTSIDE_SEGMENT = Rule(
     ),
     story=(
         "A segment holds offsets from its name's up to the next segment's. The file was renamed, restored under "
-        "another name, or a segment with another base was put beside it; an overwritten base offset looks the same."
+        "another name, or a segment with another base was put next to it; an overwritten base offset looks the same."
     ),
 )
 

@@ -24,13 +24,13 @@ ORPHAN_FILE = Rule(
     code="KX501",
     name="orphan-file",
     severity=WARNING,
-    title="An index has no log beside it, though other segments have",
+    title="An index has no log, although other segments have one",
     broker='Every version deletes an index without a log when it loads the directory ("Found an orphaned index file").',
     story=(
         "The .log of this base offset is missing: deleted by hand, not copied, or the index was left behind by an "
-        "interrupted deletion. If neighbouring segments leave a gap in offsets where it was (KX503), data is "
-        "missing; if they do not, the file is a left-over. Where it is the last segment's log that is missing, the "
-        "log's end falls to the end of the segment before it (seen with 3.9 and 4.3), and new records get its offsets."
+        "interrupted deletion. If neighbouring segments leave a gap in offsets where it was (KX503), data is missing; "
+        "if they do not, the file is a left-over. If the last segment's log is missing, the log's end falls to the end "
+        "of the segment before it (seen with 3.9 and 4.3), and new records get its offsets."
     ),
 )
 
@@ -41,12 +41,12 @@ MISSING_INDEX = Rule(
     title="A log has no offset index or no time index",
     broker=(
         'Without an offset index a broker recovers the segment at start ("Could not find offset index file"): it reads '
-        "the whole log and rebuilds its indexes. A missing time index it makes anew, empty, and rebuilds nothing: "
-        "look-ups by time then walk the segment from its start, and retention goes by the file's modification time."
+        "the whole log and rebuilds its indexes. A missing time index is created empty and not rebuilt: look-ups by "
+        "time then scan the segment from its start, and retention goes by the file's modification time."
     ),
     story=(
-        "Every segment has both, even if empty; only brokers before 0.10 have no time indexes. One that is missing was "
-        "deleted or not copied. kidx never creates it. " + CONFIRM_BY_REBUILD
+        "Every segment has both, even if empty; only brokers before 0.10 have no time indexes. A missing one was "
+        "deleted or not copied. kidx verify never creates it. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -61,10 +61,10 @@ INTERRUPTED_SWAP = Rule(
         "deletes the segments that complete .swap files replace, and renames these to segments."
     ),
     story=(
-        "The cleaner writes .cleaned files, renames them to .swap once all are complete, then removes the old "
-        "segments and drops the suffix. Such files in a stopped broker's directory show where it was interrupted; in "
-        "a running one's they come and go. A .swap log wins over the segments that it replaces, even a torn or foreign "
-        "one (seen with 4.3): where one was put there by hand, move it away before the broker starts."
+        "The cleaner writes .cleaned files, renames them to .swap once all are complete, then removes the old segments "
+        "and drops the suffix. Such files in a stopped broker's directory show where it was interrupted; in a running "
+        "broker's they come and go. A .swap log wins over the segments that it replaces, even a torn or foreign one "
+        "(seen with 4.3): if one was put there by hand, move it away before the broker starts."
     ),
 )
 
@@ -72,33 +72,33 @@ LOGS_MISSING = Rule(
     code="KX506",
     name="logs-missing",
     severity=ERROR,
-    title="A partition has none of its logs, though others in the log dir have",
+    title="A partition has none of its logs, although others in the log dir have theirs",
     broker=(
         "Brokers of 2.8 to 4.3 make an empty log at offset 0, delete the indexes left behind and serve no record, "
-        "without an error. With other replicas the partition is fetched anew, unless this one is elected leader: then "
+        "without an error. With other replicas the partition is fetched again, unless this one is elected leader: then "
         "the others truncate to 0."
     ),
     story=(
         "The .log files hold the records; indexes and snapshots cannot bring them back. They were deleted, or not "
-        "copied (rsync or tar with a filter). Restore them from a copy or let the replica fetch the partition anew "
-        "before the broker starts: it would make an empty log and delete what is left."
+        "copied (rsync or tar with a filter). Restore them from a copy or let the replica fetch the partition again "
+        "before the broker starts; otherwise it makes an empty log and deletes what is left."
     ),
-    repair="restore the .log files, or have the partition fetched anew from another replica, before this broker starts",
+    repair="before this broker starts, restore the .log files or have it fetch the partition from another replica",
 )
 
 PARTITION_METADATA_MISSING = Rule(
     code="KX507",
     name="partition-metadata-missing",
     severity=ERROR,
-    title="partition.metadata is missing, though other partitions have it",
+    title="partition.metadata is missing, although other partitions have it",
     broker=(
         "Brokers of 3.9 to 4.3 with KRaft rename the directory to ...-stray and serve an empty partition. 3.5 with "
-        "KRaft, and brokers with ZooKeeper since 2.8, serve it and write the file anew."
+        "KRaft, and brokers with ZooKeeper since 2.8, serve it and write the file again."
     ),
     story=(
-        "The file names the topic's id (KIP-516). Without it a KRaft broker takes the directory for a left-over of a "
-        "deleted topic. Write it before the broker starts: `version: 0` and `topic_id: ID`, with the ID that other "
-        "partitions of the topic or __cluster_metadata have."
+        "The file names the topic's id (KIP-516). Without it a KRaft broker takes the directory for that of a deleted "
+        "topic. Write it before the broker starts: `version: 0` and `topic_id: ID`, with the ID that other partitions "
+        "of the topic or __cluster_metadata have."
     ),
     repair="write partition.metadata (`version: 0` and `topic_id: ID`) before this broker starts",
 )
@@ -110,7 +110,7 @@ SEGMENT_NAME = Rule(
     title="A file with a segment's suffix has no base offset of 20 digits in its name",
     broker=(
         "Brokers of 3.9 to 4.3 read 11.log as a segment of base offset 11, make an empty file with the proper name, "
-        "and the records are gone from view. A name that is no number (segment.log) keeps them from starting "
+        "and the records are no longer visible. A name that is no number (segment.log) keeps them from starting "
         "(NumberFormatException)."
     ),
     story=(

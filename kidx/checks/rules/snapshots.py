@@ -15,6 +15,7 @@ from kidx.checks.rule import check
 from kidx.checks.subjects.logs import Named
 from kidx.checks.subjects.partitions import SnapshotClaims, SnapshotFile
 from kidx.checks.subjects.producers import GAP, NEW_EPOCH, OLD_EPOCH, REPEAT, Known, Producer, Written, why_not
+from kidx.checks.texts import REBUILD_STATE_FILE
 from kidx.findings import ERROR, WARNING, Finding, Rule
 from kidx.formats.batches import sequence_after
 from kidx.formats.producer_snapshot import HEADER_BYTES, PRODUCER_ENTRY, VERSION, ProducerState
@@ -32,28 +33,29 @@ SNAPSHOT_DAMAGED = Rule(
         "The file is a version, a CRC and the producers' states. A damaged one costs time at the next start, no "
         "data: producer states come back from the log, as far as it reaches."
     ),
+    repair=REBUILD_STATE_FILE,
 )
 
 SNAPSHOT_CONTRADICTS_LOG = Rule(
     code="KX407",
     name="snapshot-contradicts-log",
     severity=ERROR,
-    title="A producer snapshot says something else than the log",
+    title="A producer snapshot contradicts the log",
     broker=(
-        "The newest snapshot is believed at start: a wrong sequence number makes the broker refuse a producer's next "
-        "batch (OutOfOrderSequenceException) or accept a duplicate; a wrong transaction holds the last stable offset "
-        "back or lets it pass."
+        "A broker trusts the newest snapshot at start: a wrong sequence number makes the broker refuse a producer's "
+        "next batch (OutOfOrderSequenceException) or accept a duplicate; a wrong transaction holds the last stable "
+        "offset back or lets it pass."
     ),
     story=(
         "A snapshot holds each producer's last batch and open transaction at its offset. This one belongs to another "
-        "log, was changed, or the log's end was cut off behind a broker's back (a snapshot of an offset past the end: "
-        "recovery and truncation delete those). Do not delete it: after a clean stop a broker that finds no snapshot "
-        "starts without any producer, and open transactions are forgotten (seen with 4.3.1). Let the replica fetch the "
-        "partition anew, or, where there is no other replica, delete .kafka_cleanshutdown of the stopped broker: it "
-        "then reads the whole log and writes the snapshots anew. Brokers before 2.4 keep the timestamp of the batch "
-        "before a marker, and 0.11 the marker's own offset: that is no finding. Producers that are missing in a "
-        "snapshot are none either, unless their transaction is open: a broker forgets those that are silent for long. "
-        "In a compacted partition less can be said."
+        "log, was changed, or the log's end was cut off without the broker's knowledge (a snapshot of an offset past "
+        "the end: recovery and truncation delete those). Do not delete it: after a clean stop a broker that finds no "
+        "snapshot starts without any producer, and open transactions are forgotten (seen with 4.3.1). Let the replica "
+        "fetch the partition again or, where there is no other replica, delete .kafka_cleanshutdown of the stopped "
+        "broker: it then reads the whole log and writes the snapshots again. Brokers before 2.4 keep the timestamp of "
+        "the batch before a marker, and 0.11 the marker's own offset: that is no finding. Producers missing from a "
+        "snapshot are not findings either, unless they have an open transaction: a broker forgets producers that are "
+        "silent for long. In a compacted partition less can be checked."
     ),
     repair="compare with a replica (`kidx diff`)",
 )
@@ -100,7 +102,7 @@ def damaged_snapshot(file: SnapshotFile) -> Iterator[Finding]:
 
 @check(SnapshotClaims, SNAPSHOT_CONTRADICTS_LOG)
 def contradicted_snapshot(claims: SnapshotClaims) -> Iterator[Finding]:
-    """Entries that say something else than the log, and producers with an open transaction that have no entry."""
+    """Entries that contradict the log, and producers with an open transaction that have no entry."""
     path, at, snapshot = claims.path, claims.at, claims.snapshot
     if claims.log_end is not None and at > claims.log_end:
         yield SNAPSHOT_CONTRADICTS_LOG.finding(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.partitions import TextFile
+from kidx.checks.texts import REBUILD_STATE_FILE
 from kidx.errors import WrongFormat
 from kidx.findings import ERROR, Finding, Rule
 from kidx.formats.checkpoints import (
@@ -28,10 +29,12 @@ TEXT_FILE_MALFORMED = Rule(
         "formatted."
     ),
     story=(
-        "These are small text files that the broker writes beside the old one and renames, so that a half-written "
-        "one shows a file system that lost data, or an editor. An offset checkpoint may be deleted while the broker "
-        "is stopped: the recovery point then is 0 (every log is recovered), the log start that of the first segment."
+        "These are small text files that the broker writes under another name and renames, so a half-written one "
+        "points to a file system that lost data, or to an editor. An offset checkpoint may be deleted while the broker "
+        "is stopped: the recovery point is then 0 (every log is recovered), and the log start is that of the first "
+        "segment."
     ),
+    repair=f"of checkpoints: {REBUILD_STATE_FILE}",
 )
 
 

@@ -21,7 +21,7 @@ TIME_INDEX_OFFSET_NOT_FOUND = Rule(
         "found." + TIERED
     ),
     story=(
-        "Compaction keeps the offsets that a time index names, for it writes a new index beside the new log. So an "
+        "Compaction keeps the offsets that a time index names, because it writes a new index with the new log. So an "
         "offset in no batch is an overwritten entry or an index of another log. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
@@ -39,9 +39,8 @@ TIME_INDEX_TIMESTAMP_MISMATCH = Rule(
     ),
     story=(
         "An entry says: with this offset the largest timestamp so far became this. The offset is the last one of the "
-        "first batch with that maximum; brokers up to 3.x name the very record inside the batch, which is as "
-        "healthy. DumpLogSegments' own check reports mismatches that are not there where an index has a zero tail. "
-        + CONFIRM_BY_REBUILD
+        "first batch with that maximum; brokers up to 3.x name the record itself, which is equally healthy. For an "
+        "index with a zero tail, DumpLogSegments reports mismatches that do not exist. " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )
@@ -57,7 +56,7 @@ MAX_TIMESTAMP_NOT_COVERED = Rule(
     ),
     story=(
         "When a segment rolls or the log closes, the largest timestamp gets its entry and the index is cut to size. "
-        "A cut index without it lost its end, or a missing one was made anew (KX502). " + CONFIRM_BY_REBUILD
+        "A cut index without it lost its end, or it was missing and was recreated (KX502). " + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
 )

@@ -33,7 +33,7 @@ TRANSACTION_OFFSETS = Rule(
     title="A transaction index entry's offsets contradict each other or the segment",
     broker=(
         "Every version checks at start that no last offset is below the base offset, and rebuilds the segment's "
-        "indexes if one is. The other offsets are believed: a wrong first or last offset hides records or shows "
+        "indexes if one is. It does not check the other offsets: a wrong first or last offset hides records or shows "
         "aborted ones to read_committed consumers."
     ),
     story=(

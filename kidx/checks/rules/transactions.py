@@ -30,7 +30,7 @@ ABORTED_TRANSACTION_MISSING = Rule(
     ),
     story=(
         "When an ABORT marker ends a transaction, the broker lists it in the .txnindex of the segment that holds the "
-        "marker. An entry or the file is missing. Recovery of the segment writes it anew, and so does a rebuild. "
+        "marker. An entry or the file is missing. Recovery of the segment writes it again, and so does a rebuild. "
         + CONFIRM_BY_REBUILD
     ),
     repair=REBUILD,
@@ -42,8 +42,8 @@ ABORTED_TRANSACTION_WRONG = Rule(
     severity=ERROR,
     title="A transaction index entry contradicts the log",
     broker=(
-        "Every version believes the index: read_committed consumers drop that producer's records from the first to "
-        "the last offset that it says, and see records that it leaves out."
+        "Every version trusts the index: read_committed consumers drop that producer's records from the first to the "
+        "last offset that it says, and see records that it leaves out."
     ),
     story=(
         "Each entry stands for an ABORT marker in this segment: its producer, the transaction's first offset, the "
@@ -76,17 +76,17 @@ OUTSIDE_TRANSACTION = Rule(
     code="KX409",
     name="outside-transaction",
     severity=ERROR,
-    title="A producer wrote outside its transaction while that was open",
+    title="A producer wrote outside its open transaction",
     broker=(
         "Recovery throws InvalidTxnStateException at this batch, and so does a start that replays it because no later "
-        "producer snapshot is there: the log is not loaded. A start after a clean stop does not look."
+        "producer snapshot is there: the log is not loaded. A start after a clean stop does not check."
     ),
     story=(
-        "A leader refuses such a batch, so none stands in a log as a broker wrote it. Either the batch's transactional "
-        "bit is wrong, or that of the batch that seems to begin the transaction (both under a CRC that holds, so "
-        "something wrote it that way), or the producer snapshot at the log's start claims a transaction that was not "
-        "open (the finding then names a transaction from before the log's first segment). Let the replica fetch the "
-        "partition anew from a sound one."
+        "A leader refuses such a batch, so no log that a broker wrote has one. Either the batch's transactional bit is "
+        "wrong, or that of the batch that seems to begin the transaction (both under a CRC that holds, so something "
+        "wrote it that way), or the producer snapshot at the log's start claims a transaction that was not open (the "
+        "finding then names a transaction from before the log's first segment). Let the replica fetch the partition "
+        "again from a sound one."
     ),
     repair="compare with a replica (`kidx diff`)",
 )

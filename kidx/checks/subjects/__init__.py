@@ -1,1 +1,1 @@
-"""What rules look at: a chunk of index entries, a window of batches, a log that was read, a directory's files."""
+"""What rules examine: a chunk of index entries, a window of batches, a log that was read, a directory's files."""

@@ -1,4 +1,4 @@
-"""Indexes as their rules see them: the file, its entries chunk by chunk, and entries to be held against a log."""
+"""Indexes as rules examine them: the file, its entries chunk by chunk, and entries to compare with a log."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _both_halves_rise(data: memoryview) -> bool:
 
 
 class OffsetEntries:
-    """An offset index's entries in order, to be held against the batches of its log; those out of order are left out.
+    """An offset index's entries in order, to be compared with the batches of its log; those out of order are left out.
 
     `slots`, `offsets` and `positions` are int64, shape (n,); positions rise strictly.
     """
@@ -218,7 +218,7 @@ class OffsetEntries:
 
 
 class TimeEntries:
-    """A time index's entries in order, to be held against the batches of its log.
+    """A time index's entries in order, to be compared with the batches of its log.
 
     `slots`, `offsets` and `timestamps` are int64, shape (n,); timestamps rise strictly, offsets do not fall. `met` has
     a byte for each entry, 1 where its offset lies in some batch; `first_met` is the first one of this scan, or None.

@@ -1,6 +1,6 @@
 """Log dirs as their rules see them, and as witnesses of what a partition in them lacks.
 
-A log dir is listed when it is first asked, and its partitions one by one, by names alone, until a question is answered.
+A log dir is listed on first use, and its partitions one by one, by names alone, until the question is answered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_ASKED = 1000  # partitions of a log dir that are listed for one question
 
 
 class CoordinatedTransaction(NamedTuple):
-    """What __transaction_state says of a producer.
+    """What __transaction_state says about a producer.
 
     `overdue`: by the coordinator's clock its transaction should have ended more than an hour before the newest change
     of any transaction there.
@@ -49,7 +49,7 @@ class CoordinatedTransaction(NamedTuple):
 
 
 class Witness:
-    """A log dir that is asked what the living partitions in it have."""
+    """A log dir that shows what its living partitions have."""
 
     def __init__(self, log_dir: LogDir) -> None:
         self.log_dir = log_dir
@@ -85,7 +85,7 @@ class Witness:
 
 
 class LogDirs:
-    """The log dirs that a run meets: each is listed once, and the metadata log of each cluster replayed once."""
+    """The log dirs of a run: each is listed once, and the metadata log of each cluster is replayed once."""
 
     def __init__(self) -> None:
         self._log_dirs: dict[str, LogDir] = {}
@@ -119,7 +119,9 @@ class LogDirs:
         return self._log_dirs.setdefault(partition.log_dir, LogDir(partition.log_dir))
 
     def cluster_of(self, log_dir: LogDir) -> Cluster:
-        """The cluster of a log dir, which prefers its own metadata log, then that of another disk of its broker."""
+        """The cluster of a log dir: from its own metadata log if it has one, else from that of another disk of its
+        broker.
+        """
         key = absolute(log_dir.directory)
         if key not in self._clusters:
             near = [] if log_dir.metadata_partition else sibling_log_dirs(log_dir)
@@ -128,7 +130,7 @@ class LogDirs:
         return self._clusters[key]
 
     def setting_of(self, partition: Partition, name: str) -> str | None:
-        """A value of a topic's configuration by the cluster's metadata; None where nothing at hand says so."""
+        """A value of a topic's configuration by the cluster's metadata; None if it is unknown."""
         witness = self.witness_of(partition)
         if witness is None or partition.name is None:
             return None
@@ -137,7 +139,7 @@ class LogDirs:
         return None if setting is None else setting.value
 
     def coordinated(self, partition: Partition, producer_id: int) -> CoordinatedTransaction | None:
-        """What the transaction state in the partition's log dir, or in those next to it, says of a producer."""
+        """What the transaction state in the partition's log dir, or in those next to it, says about a producer."""
         witness = self.witness_of(partition)
         if witness is None:
             return None
@@ -158,7 +160,7 @@ class LogDirs:
 
 
 def _transactions_in(partition: Partition) -> dict[int, CoordinatedTransaction]:
-    """The transactional ids of a partition of __transaction_state, by producer id; nothing of one that is too large."""
+    """The transactional ids of a partition of __transaction_state, by producer id; empty if it is too large."""
     try:
         size = sum(segment.files[LOG].size() for segment in partition.segments)
         if not 0 < size <= _MOST_STATE_BYTES:
@@ -180,7 +182,7 @@ def _overdue(transaction: Mapping[str, Any], newest_ms: int) -> bool:
 
 
 def is_log_dir(directory: str) -> bool:
-    """Whether a directory is judged as a log dir: only a broker's has one of these files."""
+    """Whether a directory is checked as a log dir: only a broker's has one of these files."""
     return any(exists(os.path.join(directory, name)) for name in (META_PROPERTIES, RECOVERY_POINTS))
 
 
@@ -239,7 +241,7 @@ class JudgedLogDir:
 
     @cached_property
     def identities(self) -> list[tuple[Partition, PartitionIdentity]]:
-        """The living partitions that have a sound partition.metadata, and what it says."""
+        """The living partitions that have a sound partition.metadata, and its content."""
         found = []
         for partition in self.partitions:
             try:
@@ -257,7 +259,7 @@ class JudgedLogDir:
 
 
 class JudgedLogDirs(NamedTuple):
-    """All log dirs that were asked for."""
+    """All log dirs of the run."""
 
     all: Sequence[JudgedLogDir]
 
@@ -270,7 +272,7 @@ class JudgedLogDirs(NamedTuple):
 
 
 def directory_bytes(path: str) -> int:
-    """Bytes of the data files in a partition's directory; a file that is gone counts nothing."""
+    """Bytes of the data files in a partition's directory; a file that is gone counts as 0."""
     total = 0
     try:
         for file in Partition(path).files:

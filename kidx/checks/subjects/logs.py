@@ -1,7 +1,7 @@
-"""Logs as their rules see them: a window of batches, a range of a log, the borders between, and the log once read.
+"""Logs as rules examine them: a window of batches, a range of a log, the borders between ranges, the whole log.
 
-A large log is cut into ranges that forks check side by side; what only shows across their borders is in the LogRange
-that each gives back. A small log is one range.
+A large log is cut into ranges that forks check in parallel; each returns a LogRange with what only shows across
+borders. A small log is one range.
 """
 
 from __future__ import annotations
@@ -329,24 +329,24 @@ class Batches:
 
     @cached_property
     def good(self) -> Bools:
-        """Whose CRC holds."""
+        """Which batches have a CRC that holds."""
         good: Bools = np.ones(len(self), bool)
         if self.window.bad_crc:
             good[self.window.bad_crc] = False
         return good
 
     def discredit(self, rows: Bools) -> None:
-        """Note batches whose header cannot be believed: the engine does so with the rows of the first checks."""
+        """Mark batches whose header cannot be trusted: the engine passes the rows of the first checks."""
         self._discredited = rows if self._discredited is None else self._discredited | rows
 
     @cached_property
     def credible(self) -> Bools:
-        """Whose CRC holds and whose header does not contradict itself."""
+        """Which batches have a CRC that holds and a consistent header."""
         return self.good if self._discredited is None else self.good & ~self._discredited
 
     @cached_property
     def sound(self) -> Bools:
-        """The credible ones whose first offset is known."""
+        """Which credible batches have a known first offset."""
         return self.credible if self._inflated is None else self.credible & self._inflated[1]
 
     @cached_property
@@ -356,7 +356,7 @@ class Batches:
 
     @cached_property
     def _inflated(self) -> tuple[Ints, Bools, list[tuple[int, Damage]]] | None:
-        """First offsets, which are known, and what is damaged; None without compressed messages before v2.
+        """First offsets, whether each is known, and damage; None without compressed messages before v2.
 
         The header of such a message has the last offset; the first one shows when it is inflated.
         """
@@ -390,7 +390,7 @@ class Batches:
 
     @property
     def limited(self) -> dict[int, str]:
-        """Rows that a limit kept from being decoded, and which."""
+        """Rows that were not decoded because of a limit, and the limit."""
         found = [*self.record_damage, *self.transactions.limited, *(self._inflated[2] if self._inflated else ())]
         return {row: damage.why for row, damage in found if damage.limit}
 
@@ -431,7 +431,7 @@ class Batches:
 
     @cached_property
     def one_epoch(self) -> int | None:
-        """The leader epoch that all batches have (-1 for none), where all are good and of one; else None."""
+        """The leader epoch of all batches (-1 for none) if all are good and share it; else None."""
         epoch = self.lowest("leader_epoch")
         return epoch if epoch == self.highest("leader_epoch") and self.current and self.all_good else None
 
@@ -444,7 +444,7 @@ class Batches:
 
     @cached_property
     def transactions(self) -> WindowTransactions:
-        """What the window shows of transactions; asked once, for the tracker moves on."""
+        """The window's transactions; computed once, because the tracker moves on."""
         return self._tracker.take(self.window, self.sound, self.marked)
 
     @cached_property
@@ -566,8 +566,8 @@ class LogBreak(NamedTuple):
 class LogResult:
     """What a log holds, joined from its ranges. `end` is the byte where its batches end.
 
-    `not_believed` are the positions of batches whose offsets are not to be believed. `as_written`: every batch is what
-    a broker wrote there, once and in order, so markers can be replayed.
+    `not_believed` are the positions of batches whose offsets cannot be trusted. `as_written`: every batch is what a
+    broker wrote there, once and in order, so markers can be replayed.
     """
 
     def __init__(self) -> None:
@@ -623,7 +623,7 @@ class LogResult:
 
 
 class CheckedLog(NamedTuple):
-    """A log that was read to its end, and the indexes to hold against it; None for those that cannot be."""
+    """A log that was read to its end, and the indexes to compare with it; None for those that cannot be compared."""
 
     evidence: Evidence
     facts: LogFacts

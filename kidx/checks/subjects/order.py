@@ -1,4 +1,4 @@
-"""Ascending values: where a range of them lies, and which ones break the order, told by their neighbours."""
+"""Ascending values: where a range of them lies, and which ones break the order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def out_of_order(values: npt.NDArray[np.int64], *, strict: bool) -> npt.NDArray[
     """Indexes of the values that break the order, ascending; shape (broken,).
 
     A fall between two neighbours blames the one without which the rest is in order: a value that jumped up blames
-    itself, not its successor. Where both would do, as for two that were swapped, it blames the later one.
+    itself, not its successor. If either would do, as for two that were swapped, it blames the later one.
     """
     import numpy as np
 

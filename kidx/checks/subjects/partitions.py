@@ -1,4 +1,4 @@
-"""What rules about a whole directory look at: its names, its segments in order, their transactions, its small files."""
+"""What rules about a whole directory examine: its names, its segments in order, their transactions, its small files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TextFile(NamedTuple):
 
 
 class SnapshotFile(NamedTuple):
-    """A producer snapshot by itself; `snapshot` is None where its bytes are none, for the reason `why`."""
+    """A producer snapshot by itself; `snapshot` is None if its bytes are not one, for the reason `why`."""
 
     path: str
     size: int
@@ -55,7 +55,7 @@ class CheckedSegment:
 
     @property
     def is_living(self) -> bool:
-        """Whether it is in no passing state and has a log."""
+        """Whether it has a log and is not about to be deleted or swapped."""
         return not self.segment.state and LOG in self.segment.files
 
 
@@ -122,7 +122,7 @@ class SegmentTransactions(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that no marker has ended; None for what is not known.
+    """A transaction that no marker has ended; unknown values are None.
 
     `since_ms` is the largest timestamp of its first batch, `held_records` and `held_bytes` what lies in the log from
     there on. `coordinator` is what the cluster's transaction state says of the producer.

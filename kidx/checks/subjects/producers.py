@@ -1,8 +1,8 @@
-"""Producers as a log shows them: what each did last, whether its next batch follows, its state at each snapshot.
+"""Producers as a log shows them: what each did last, whether its next batch follows it, its state at each snapshot.
 
 A broker takes a producer's batch only if its first sequence number follows the last one (ProducerAppendInfo,
-checkSequence), or begins a new epoch with 0. Then the batch, or the marker that ends a transaction, is all that is
-known of the producer (ProducerStateEntry), until a snapshot is taken of it.
+checkSequence), or begins a new epoch with 0. The last batch, or the marker that ended a transaction, is the producer's
+state (ProducerStateEntry) that a snapshot stores.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def after_both(before: Written, there: Written) -> int:
 
 
 def why_not(before: Producer, there: Written) -> str:
-    """How a batch breaks with what its producer did before; an empty text if it follows, or nothing was known before.
+    """How a batch contradicts what its producer did before; an empty text if it follows, or nothing is known.
 
     What a broker that knows the producer would refuse (ProducerAppendInfo.checkSequence).
     """
@@ -135,12 +135,12 @@ class Producers:
         self.instead: dict[int, int] = {}
 
     def of(self, producer_id: int) -> Producer:
-        """What a producer did last, as far as these batches tell."""
+        """What a producer did last, as far as these batches show."""
         data = self.data.get(producer_id)
         return Producer(None if data is None else Written._make(data), self.markers.get(producer_id))
 
     def drop_state(self) -> None:
-        """Keep `first` alone: the rest has been followed, and there are as many as a log has producers."""
+        """Keep only `first`: the rest has been used, and a log may have very many producers."""
         self.data, self.markers, self.at, self.breaks = {}, {}, {}, []
 
     def take(self, window: Window, good: Bools, events: Sequence[TransactionEvent]) -> None:
@@ -164,7 +164,7 @@ class Producers:
         yield -1, begin, len(offsets)
 
     def _take_rows(self, window: Window, rows: Ints, events: Sequence[TransactionEvent]) -> None:
-        """Take some rows, looking one by one at those only that do not plainly follow the one before."""
+        """Take some rows; only those that may not follow the one before are examined one by one."""
         producers = window.column("producer_id")[rows]
         if bool((producers != producers[0]).any()):
             order = producers.argsort(kind="stable")
@@ -200,7 +200,7 @@ class Producers:
                 )
 
     def _take(self, there: Written) -> None:
-        """Take a batch that has to be held against what its producer did before."""
+        """Take a batch that has to be compared with what its producer did before."""
         producer = there.producer_id
         before = self.of(producer)
         if before.data is not None:
@@ -210,7 +210,7 @@ class Producers:
         self.data[producer] = there
 
     def _hold(self, before: Written, why: str, there: Written) -> None:
-        """Note a break; but one batch that is wrong among right ones is one break, not another one behind it."""
+        """Note a break. A single wrong batch is one break, not two."""
         instead = self.instead.pop(there.producer_id, None)
         if why in OF_ONE_EPOCH:
             if there.base_sequence == instead:

@@ -8,18 +8,22 @@ written.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.compat.dump_log_segments import comparisons, java
 from kidx.compat.dump_log_segments.complaints import Complaints
 from kidx.compat.dump_log_segments.indexes import index_lines, shown_slots
 from kidx.errors import KidxError
-from kidx.evidence import STREAM_LIMIT_BYTES, exists, must_exist, open_evidence, read_file
+from kidx.evidence import INDEX_BYTES, exists, must_exist, open_evidence, read_file
 from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE
 from kidx.logdir.names import INDEX_OF_KIND, LOG, METADATA_SNAPSHOT, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, base_offset_of
 from kidx.tables.index_entries import IndexEntries
 from kidx.tables.input_files import InputFile
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 KINDS = tuple(SEGMENT_SUFFIX)
 _KIND_OF_SUFFIX = {suffix: kind for kind, suffix in SEGMENT_SUFFIX.items()}
@@ -125,7 +129,7 @@ class DumpLogSegments:
                     pairs = entries.rows(slots, ("offset", "position"))
                     self._complaints.mismatches(whole, comparisons.offset_mismatches(log, pairs))
                     return
-                data = read_file(stem + ".index", STREAM_LIMIT_BYTES) if exists(stem + ".index") else b""
+                data = read_file(stem + ".index", INDEX_BYTES) if exists(stem + ".index") else b""
                 offset_slots = comparisons.OffsetSlots(data, entries.base_offset)
                 pairs = entries.rows(slots, ("timestamp", "offset"))
                 self._complaints.times(whole, comparisons.time_complaints(log, offset_slots, pairs))
@@ -147,9 +151,7 @@ class DumpLogSegments:
                 gaps = _Gaps()
                 contents = logs.contents_of(options.decoder, options.print_data_log)
                 metadata = not options.skip_record_metadata
-                yield from log.records(
-                    lambda batch, record, sizes: logs.record_line(batch, record, metadata, contents, sizes), gaps.see
-                )
+                yield from log.records(metadata, contents, gaps.see)
                 self._complaints.gaps(java.absolute(path), gaps.found)
             else:
                 yield from log.batches()
@@ -182,10 +184,16 @@ class _Gaps:
     def __init__(self) -> None:
         self.last, self.found = -1, dict[int, int]()
 
-    def see(self, offset: int) -> None:
-        if offset != self.last + 1:
-            self.found[self.last] = offset
-        self.last = offset
+    def see(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> None:
+        import numpy as np
+
+        here = np.asarray(offsets, np.int64)
+        if not len(here):
+            return
+        before = np.concatenate(([self.last], here[:-1]))
+        jumps = np.flatnonzero(here - 1 != before)
+        self.found.update(zip(before[jumps].tolist(), here[jumps].tolist(), strict=True))
+        self.last = int(here[-1])
 
 
 def _line(text: str) -> bytes:

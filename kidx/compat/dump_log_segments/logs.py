@@ -18,13 +18,18 @@ from kidx.formats.compression import CODEC_NAMES, NONE
 from kidx.formats.control import ABORT, COMMIT, CONTROL_TYPE_NAMES, ControlRecord, parse_control
 from kidx.formats.messages import decode_message
 from kidx.formats.records import LIMIT, PAYLOAD, Decoded, Record, RecordReader
-from kidx.segments.scan import scan
+from kidx.segments.column_reader import LogIndexes
+from kidx.segments.scan import Scan, scan
 from kidx.segments.walk import Ending
-from kidx.tables.batches import index_positions
 from kidx.text.integer_text import LineForm, Maybe
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from kidx.segments.record_columns import RecordColumns
     from kidx.segments.windows import Window
+    from kidx.text.spans import Spans
 
 _CONTROL_WORDS = dict(
     zip(
@@ -34,8 +39,10 @@ _CONTROL_WORDS = dict(
     )
 )
 _RECORDS_AT_ONCE = 4096
+_TAIL_COLUMNS = 8  # the columns that the lines of batches and of messages have in common
 
 LineOf = Callable[[Batch, Record, "tuple[int, int] | None"], bytes]
+Seen = Callable[["Sequence[int] | npt.NDArray[np.int64]"], None]  # takes records' offsets
 
 
 @cache
@@ -53,40 +60,77 @@ class LogLines:
 
     def batches(self) -> Iterator[bytes | memoryview]:
         """A line a batch."""
-        windows = scan(self.evidence, index_positions(self.evidence.path), end=self.end)
+        windows = self._scan()
         for window in windows:
             yield from _window_lines(window)
         yield from (line for _, _, line in self._one_by_one(windows.position))  # what Kafka alone takes for a batch
 
-    def records(self, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
-        """A line a batch, and after it one for each of its records; `seen` is called with every record's offset."""
-        for batch, entry, line in self._one_by_one():
-            if batch.magic == 2:
-                yield line
-                yield from self._records_of(batch, entry, line_of, seen)
-                continue
-            out = [line]
-            decoded = decode_message(batch, entry, lenient=True)
-            sizes = _claimed_sizes(batch, entry)
-            for record in decoded.records:
-                seen(record.offset)
-                out.append(line_of(batch, record, sizes))
-            if sizes and not decoded.records:
-                seen(batch.base_offset)
-                crc_ok = crc_holds(batch, entry)
-                message = Record(batch.base_offset, batch.max_timestamp, None, None, crc=batch.crc, crc_ok=crc_ok)
-                out.append(line_of(batch, message, sizes))
-            yield b"".join(out)
-            if decoded.damage and _some_are_lost(decoded):
-                self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
+    def records(self, metadata: bool, contents: Contents | None, seen: Seen) -> Iterator[bytes | memoryview]:
+        """A line a batch, and after it one for each of its records: see record_line. `seen` takes records' offsets."""
+        from kidx.compat.dump_log_segments.record_lines import RecordLines
+        from kidx.segments.record_blocks import RecordDecoder
 
-    def _records_of(self, batch: Batch, entry: bytes, line_of: LineOf, seen: Callable[[int], None]) -> Iterator[bytes]:
+        def line_of(batch: Batch, record: Record, sizes: tuple[int, int] | None) -> bytes:
+            return record_line(batch, record, metadata, contents, sizes)
+
+        form, decoder = RecordLines(metadata, contents), RecordDecoder(self.evidence)
+        windows = self._scan(hold=True)
+        for window in windows:
+            if (window.column("magic") != 2).any():
+                yield from self._in_turn(window, 0, len(window), line_of, seen)
+                continue
+            lines = _forms()[True].spans(_line_columns(window))
+            done = 0  # rows of the window
+            for block in decoder.blocks(window):
+                if block.damage:
+                    upto = block.damage[-1][0] + 1
+                    yield from self._in_turn(window, done, upto, line_of, seen)
+                    done = upto
+                    continue
+                seen(block.offset)
+                yield from form.lines(block, _batch_lines_before(block, lines, done))
+                done = int(block.batch[-1]) + 1
+            if done < len(lines):
+                yield lines.data[lines.start[done] :].data
+        for batch, entry, line in self._one_by_one(windows.position):
+            yield from self._with_records(batch, entry, line, line_of, seen)
+
+    def _scan(self, *, hold: bool = False) -> Scan:
+        indexes = LogIndexes.next_to(self.evidence.path)
+        return scan(self.evidence, indexes.positions if indexes else None, end=self.end, hold=hold)
+
+    def _in_turn(self, window: Window, start: int, end: int, line_of: LineOf, seen: Seen) -> Iterator[bytes]:
+        """Batches of a window with their records, one record after another: of old messages, and where damage is."""
+        for row in range(start, end):
+            batch = window.batch(row)
+            entry = self.evidence.read(batch.position, batch.size)
+            line = _forms()[batch.magic == 2].plain([_batch_row(batch, batch.magic, row not in (window.bad_crc or ()))])
+            yield from self._with_records(batch, entry, line, line_of, seen)
+
+    def _with_records(self, batch: Batch, entry: bytes, line: bytes, line_of: LineOf, seen: Seen) -> Iterator[bytes]:
+        if batch.magic == 2:
+            yield line
+            yield from self._records_of(batch, entry, line_of, seen)
+            return
+        out = [line]
+        decoded = decode_message(batch, entry, lenient=True)
+        sizes = _claimed_sizes(batch, entry)
+        records = decoded.records
+        if sizes and not records:
+            crc_ok = crc_holds(batch, entry)
+            records = [Record(batch.base_offset, batch.max_timestamp, None, None, crc=batch.crc, crc_ok=crc_ok)]
+        seen([record.offset for record in records])
+        out += [line_of(batch, record, sizes) for record in records]
+        yield b"".join(out)
+        if decoded.damage and _some_are_lost(decoded):
+            self.damage.append(f"the batch at byte {batch.position}: {decoded.damage.why}")
+
+    def _records_of(self, batch: Batch, entry: bytes, line_of: LineOf, seen: Seen) -> Iterator[bytes]:
         """The lines of a v2 batch's records, which may be millions, some thousand at once."""
         reader, count = RecordReader(batch, entry[HEADER_BYTES:], lenient=True), 0
         while records := list(islice(reader, _RECORDS_AT_ONCE)):
             count += len(records)
-            for record in records:
-                seen(record.offset)
+            seen([record.offset for record in records])
             yield b"".join([line_of(batch, record, None) for record in records])
         if reader.damage and count < batch.record_count:  # the tool ignores other damage
             self.damage.append(f"the batch at byte {batch.position}: {reader.damage.why}")
@@ -143,10 +187,11 @@ def contents_of(decoder: str | None, wanted: bool) -> Contents | None:
         from kidx.compat.dump_log_segments.decoders import decoded_texts
 
         return lambda record: decoded_texts(decoder, record)
-    return _plain_texts if wanted else None
+    return plain_texts if wanted else None
 
 
-def _plain_texts(record: Record) -> tuple[str | None, str | None]:
+def plain_texts(record: Record) -> tuple[str | None, str | None]:
+    """Key and value as text."""
     key, value = (None if part is None else java.text(part) for part in (record.key, record.value))
     return key, value
 
@@ -173,7 +218,7 @@ def record_line(
         else:
             out.append(f" isValid: {'true' if record.crc_ok else 'false'} crc: {record.crc}")
         if batch.control and (control := parse_control(record.key, record.value)):
-            out.append(_control_text(control))
+            out.append(control_text(control))
     if contents and not batch.control:
         prefix = " " if metadata else "| "
         for name, text in zip(("key", "payload"), contents(record), strict=True):
@@ -183,7 +228,7 @@ def record_line(
     return "".join(out).encode() + b"\n"
 
 
-def _control_text(control: ControlRecord) -> str:
+def control_text(control: ControlRecord) -> str:
     if control.type_id in (ABORT, COMMIT):
         epoch = control.fields["coordinatorEpoch"] if control.fields else None
         return f" endTxnMarker: {control.name} coordinatorEpoch: {epoch}"
@@ -219,6 +264,34 @@ def _window_lines(window: Window) -> Iterator[bytes | memoryview]:
     """A window's lines: runs of v2 batches and of older messages, in turn."""
     import numpy as np
 
+    columns = _line_columns(window)
+    new = window.column("magic") == 2
+    for start, end in pairwise([0, *(np.flatnonzero(new[1:] != new[:-1]) + 1).tolist(), len(window)]):
+        part = slice(start, end)
+        wanted = columns if new[start] else [columns[0], *columns[-_TAIL_COLUMNS:]]
+        yield from _forms()[bool(new[start])].lines([c.part(part) if isinstance(c, Maybe) else c[part] for c in wanted])
+
+
+def _batch_lines_before(block: RecordColumns, lines: Spans, done: int) -> Spans:
+    """For each record the lines of the batches from row `done` on that come before it and after the record before it.
+
+    `lines` are those of the window's batches, packed.
+    """
+    import numpy as np
+
+    from kidx.text.spans import Spans
+
+    batch = block.batch
+    before = np.empty_like(batch)  # the last batch whose line comes before that
+    before[0], before[1:] = done - 1, batch[:-1]
+    ends = np.concatenate(([0], lines.start + lines.length))
+    return Spans(lines.data, ends[before + 1], np.maximum(ends[batch + 1] - ends[before + 1], 0))
+
+
+def _line_columns(window: Window) -> list[Any]:
+    """The columns of batch_line; the first and the last ones are those of message_line."""
+    import numpy as np
+
     magic = window.column("magic")
     assert window.crc_ok is not None
     times = np.where(magic == 0, 2, window.log_append_time.astype(np.int64))
@@ -236,13 +309,7 @@ def _window_lines(window: Window) -> Iterator[bytes | memoryview]:
         window.control.astype(np.int64),
         horizon,
     ]
-    new = magic == 2
-    for start, end in pairwise([0, *(np.flatnonzero(new[1:] != new[:-1]) + 1).tolist(), len(window)]):
-        columns = [*(head if new[start] else head[:1]), *tail]
-        part = slice(start, end)
-        yield from _forms()[bool(new[start])].lines(
-            [c.part(part) if isinstance(c, Maybe) else c[part] for c in columns]
-        )
+    return [*head, *tail]
 
 
 def _last_sequences(window: Window) -> Any:

@@ -27,7 +27,7 @@ def read_configuration(path: str) -> dict[str, Any]:
 
     try:
         parsed = tomllib.loads(read_file(path, _LARGEST_BYTES).decode())
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise UsageError(f"{path}: not TOML: {e}") from None
     settings = parsed.get("tool", {}).get("kidx", {}) if os.path.basename(path) == _PYPROJECT else parsed
     for name, value in settings.items():

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from kidx.evidence import exists
-from kidx.findings import Rule
+from kidx.findings import Finding, Rule
 from kidx.logdir.log_dir import META_PROPERTIES
 from kidx.report.formats.render import render
 from kidx.surgery.advice import shell_word
@@ -29,6 +29,15 @@ _COLUMNS = (
 )
 
 Row = Mapping[str, Any]  # the names of _COLUMNS
+
+
+def suggest_repairs(findings: Sequence[Finding], rules: Mapping[str, Rule], form: str) -> None:
+    """Write what repairs these findings to standard output: see render_suggestions."""
+    from kidx.state.metadata import cluster_of
+    from kidx.surgery.advice import suggest
+    from kidx.surgery.index_interval import IntervalFinder
+
+    render_suggestions(suggest(findings, rules, IntervalFinder(cluster_of)), rules, form)
 
 
 def render_suggestions(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
-from kidx.tables.table import BOOL, ArrayTable, Column
+from kidx.tables.table import BOOL, TEXT, TREE, ArrayTable, Column
 from kidx.text.integer_text import Choice, LineForm, Maybe, Number, extremes
 from kidx.text.output import encode, write_bytes
 
 if TYPE_CHECKING:
+    from kidx.report.formats.array_cells import Form
+    from kidx.tables.nested import Cells
     from kidx.text.integer_text import Integers
 
 FORMATS = ("text", "json", "jsonl", "csv")
+_SAMPLE_ROWS = 1000  # rows looked at before text decides how wide the columns of a table with texts are
 
 
 def render_arrays(table: ArrayTable, form: str, out: IO[str], *, header: bool = True) -> None:
@@ -30,12 +33,16 @@ def json_lines(table: ArrayTable, start: bytes, end: bytes, comma: str, colon: s
     names = [encode(comma + json_text(c.name) + colon) for c in table.columns]
     names[0] = start + b"{" + encode(text) + names[0]
 
-    def spec(column: Column) -> Number | Choice:
+    def spec(column: Column) -> Form:
+        if _is_text(column):
+            from kidx.report.formats.array_cells import Cell, json_cells
+
+            return Cell(lambda cells: json_cells(cells, comma, colon))
         if column.choices:
             return Choice((*(encode(json_text(t)) for t in column.choices), b"null"))
         return Choice((b"false", b"true", b"null")) if column.kind == BOOL else Number(absent=b"null")
 
-    return _lines(table, LineForm([*names, b"}" + end], [spec(c) for c in table.columns]))
+    return _lines(table, [*names, b"}" + end], [spec(c) for c in table.columns])
 
 
 def _jsonl(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
@@ -62,13 +69,17 @@ def _csv(table: ArrayTable, header: bool) -> Iterator[bytes | memoryview]:
         yield encode(",".join([*table.constants, *(c.name for c in table.columns)]) + "\n")
     head = b"".join(encode(_csv_cell(v)) + b"," for v in table.constants.values())
 
-    def spec(column: Column) -> Number | Choice:
+    def spec(column: Column) -> Form:
+        if _is_text(column):
+            from kidx.report.formats.array_cells import Cell, csv_cells
+
+            return Cell(csv_cells)
         if column.choices:
             return Choice((*(encode(_csv_cell(t)) for t in column.choices), b""))
         return Choice((b"False", b"True", b"")) if column.kind == BOOL else Number(absent=b"")
 
     pieces = [head, *([b","] * (len(table.columns) - 1)), b"\n"]
-    yield from _lines(table, LineForm(pieces, [spec(c) for c in table.columns]))
+    yield from _lines(table, pieces, [spec(c) for c in table.columns])
 
 
 def _csv_cell(text: str) -> str:
@@ -76,22 +87,38 @@ def _csv_cell(text: str) -> str:
 
 
 def _text(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
-    """Aligned columns under their names, numbers right-aligned. The widths come from the first batch and `widest`."""
-    table, first = _peek(table)
-    widths = [max(len(text) for text in _texts(c, cells)) for c, cells in zip(table.columns, first, strict=True)]
-    right = [not c.choices and c.kind != BOOL for c in table.columns]
+    """Aligned columns under their names, numbers right-aligned. The widths come from the first rows and `widest`."""
+    texts = any(map(_is_text, table.columns))
+    table, widths = _fitting_first_rows(table) if texts else _fitting_first_batch(table)
+    right = [not (c.choices or c.kind == BOOL or _is_text(c)) for c in table.columns]
     heads = [c.name.rjust(w) if r else c.name.ljust(w) for c, w, r in zip(table.columns, widths, right, strict=True)]
     yield encode("  ".join(heads).rstrip() + "\n")
     if not right[-1]:
         widths[-1] = 0
-
-    def spec(column: Column, width: int) -> Number | Choice:
-        if column.choices:
-            return Choice((*map(encode, column.choices), b"-"), width)
-        return Choice((b"no", b"yes", b"-"), width) if column.kind == BOOL else Number(width)
-
     pieces = [b"", *([b"  "] * (len(widths) - 1)), b"\n"]
-    yield from _lines(table, LineForm(pieces, [spec(c, w) for c, w in zip(table.columns, widths, strict=True)]))
+    yield from _lines(table, pieces, [_text_form(c, w) for c, w in zip(table.columns, widths, strict=True)])
+
+
+def _text_form(column: Column, width: int) -> Form:
+    if _is_text(column):
+        from kidx.report.formats.array_cells import Cell, text_cells
+
+        return Cell(text_cells, width)
+    if column.choices:
+        return Choice((*map(encode, column.choices), b"-"), width)
+    return Choice((b"no", b"yes", b"-"), width) if column.kind == BOOL else Number(width)
+
+
+def _fitting_first_batch(table: ArrayTable) -> tuple[ArrayTable, list[int]]:
+    """The table with all its rows still to be read, and widths that fit `widest`, the first batch and every choice."""
+    fit: list[list[int]] = [[value] for value in table.widest] or [[] for _ in table.columns]
+    batches = iter(table.batches)
+    first = next(batches, None)
+    if first is not None:
+        arrays = [c.values if isinstance(c, Maybe) else c for c in cast("Sequence[Integers | Maybe]", first)]
+        fit = [[*a, *extremes(b)] if len(b) else a for a, b in zip(fit, arrays, strict=True)]
+    widths = [max(map(len, _texts(c, cells))) for c, cells in zip(table.columns, fit, strict=True)]
+    return _again(table, [first] if first is not None else [], batches), widths
 
 
 def _texts(column: Column, cells: list[int]) -> list[str]:
@@ -99,30 +126,43 @@ def _texts(column: Column, cells: list[int]) -> list[str]:
     return [column.name, *column.choices, *(["yes"] if column.kind == BOOL else map(str, cells))]
 
 
-def _peek(table: ArrayTable) -> tuple[ArrayTable, list[list[int]]]:
-    """The table with all its rows still to be read, and for each column some values that must fit."""
-    fit: list[list[int]] = [[value] for value in table.widest] or [[] for _ in table.columns]
+def _fitting_first_rows(table: ArrayTable) -> tuple[ArrayTable, list[int]]:
+    """The table with all its rows still to be read, and widths that fit the first of them."""
+    from kidx.report.formats.array_cells import texts_of
+    from kidx.tables.nested import row_count
+    from kidx.tables.selection import Selection
+    from kidx.text.spans import character_counts
+
     batches = iter(table.batches)
-    first = next(batches, None)
-    ends: list[list[int]] = [[] for _ in table.columns]
-    if first is not None:
-        arrays = [c.values if isinstance(c, Maybe) else c for c in first]
-        ends = [[*extremes(a)] if len(a) else [] for a in arrays]
-    rest = ArrayTable(
-        table.schema, table.columns, chain([first] if first is not None else [], batches), constants=table.constants
-    )
-    return rest, [a + b for a, b in zip(fit, ends, strict=True)]
+    first: list[Sequence[Cells]] = []
+    for batch in batches:
+        first.append(batch)
+        if sum(row_count(b[0]) for b in first) >= _SAMPLE_ROWS:
+            break
+    widths = [len(c.name) for c in table.columns]
+    for batch in Selection(head=_SAMPLE_ROWS).ends_of_arrays(first):
+        for number, (column, cells) in enumerate(zip(table.columns, batch, strict=True)):
+            texts = texts_of(cells, _text_form(column, 0))
+            widths[number] = max(widths[number], int(character_counts(texts).max(initial=0)))
+    return _again(table, first, batches), widths
 
 
-def _lines(table: ArrayTable, form: LineForm) -> Iterator[bytes | memoryview]:
-    for batch in table.batches:
-        yield from form.lines([_chosen(c, spec) for c, spec in zip(batch, form.columns, strict=True)])
+def _again(table: ArrayTable, first: list[Sequence[Cells]], rest: Iterator[Sequence[Cells]]) -> ArrayTable:
+    return ArrayTable(table.schema, table.columns, chain(first, rest), constants=table.constants)
 
 
-def _chosen(column: Integers | Maybe, spec: Number | Choice) -> Integers | Maybe:
-    """A column as LineForm takes it: where a choice is absent, the number of its last text."""
-    if isinstance(spec, Choice) and isinstance(column, Maybe):
-        import numpy as np
+def _is_text(column: Column) -> bool:
+    """Whether a column's cells are neither numbers nor choices."""
+    return column.kind == TREE or (column.kind == TEXT and not column.choices)
 
-        return np.where(column.present, column.values, len(spec.texts) - 1)
-    return column
+
+def _lines(table: ArrayTable, pieces: Sequence[bytes], forms: Sequence[Form]) -> Iterator[bytes | memoryview]:
+    from kidx.report.formats.array_cells import Cell, MixedLines, as_number
+
+    if any(isinstance(form, Cell) for form in forms):
+        mixed = MixedLines(pieces, forms)
+        return (mixed.lines(batch) for batch in table.batches)
+    numbers = [form for form in forms if not isinstance(form, Cell)]
+    form = LineForm(pieces, numbers)
+    arrays = ([as_number(c, f) for c, f in zip(batch, numbers, strict=True)] for batch in table.batches)
+    return chain.from_iterable(map(form.lines, arrays))

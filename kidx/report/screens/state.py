@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import IO, Any
@@ -10,6 +11,7 @@ from typing import IO, Any
 from kidx.report.screens.lines import aligned, named_rows, write_lines
 from kidx.tables.table import Table
 from kidx.text.escaping import plain
+from kidx.text.output import exact_output
 from kidx.text.quantities import iso_time
 
 _WIDEST = 48  # characters of one cell
@@ -97,3 +99,20 @@ def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = plain(text) or '""'
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+
+
+def write_resets(table: Table, out: IO[str] | None = None) -> None:
+    """Write committed offsets as kafka-consumer-groups.sh --reset-offsets --from-file reads them.
+
+    A line has topic, partition and offset, and first the group where there are several.
+    Source: kafka.tools ConsumerGroupCommand, CsvUtils.
+    """
+    import csv
+
+    rows = [row for row in named_rows(table) if row["kind"] == "committed_offset"]
+    several = len({row["key"]["group"] for row in rows}) > 1
+    writer = csv.writer(exact_output(out or sys.stdout), lineterminator="\n")
+    for row in rows:
+        key = row["key"]
+        line = key["topic"], key["partition"], row["value"]["offset"]
+        writer.writerow((key["group"], *line) if several else line)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from kidx.rocketmq.subjects.queue_file import Ints, Mask
 
-_HOLES_FROM_BYTES = 16 << 20
 KEYS_CHECKED = 200_000  # entries of a file whose message's keys are hashed; the rest is compared with chains and log
 
 
@@ -64,10 +63,9 @@ class IndexEntries:
 
     @cached_property
     def in_holes(self) -> bool:
-        """Whether most of many entries are holes: they would take memory that the file itself does not take."""
-        start, end = (self.index.entry_at(number) for number in (1, self.index.count))
-        ranges = self._opened.get(self.file.path).data_ranges(start, end)
-        return end - start > _HOLES_FROM_BYTES and 2 * sum(behind - first for first, behind in ranges) < end - start
+        """Whether most of many entries are holes."""
+        start, end = self.index.entry_at(1), self.index.entry_at(self.index.count)
+        return self._opened.get(self.file.path).mostly_holes(start, end)
 
     @cached_property
     def slots(self) -> Ints:

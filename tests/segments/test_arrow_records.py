@@ -8,8 +8,8 @@ import pytest
 
 from kidx.errors import UsageError
 from kidx.evidence import from_bytes, open_evidence
+from kidx.segments.arrow_records import RECORD_COLUMNS, record_batch, record_schema
 from kidx.segments.column_reader import read_columns
-from kidx.tables.arrow_records import RECORD_COLUMNS, record_batch, record_schema
 from tests.building import batch, message, record
 from tests.segments.test_column_reader import by_columns
 from tests.segments.test_scan import LOGS
