@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -100,12 +101,12 @@ def reason(e: BaseException) -> str:
             if any(word in line for word in words):
                 start = min(line.find(word) for word in words if word in line)
                 return line[start:][:160]
-    return lines[0][:160] if lines else type(e).__name__
+    python = [line for line in lines if re.match(r"[A-Za-z_.]+(Error|Exception): ", line)]
+    return (python or lines or [type(e).__name__])[-1 if python else 0][:160]
 
 
 # The worst first. A missing package shows as Python's own sentence, a missing Python as the system's.
 _CAUSES: tuple[tuple[str, ...], ...] = (
     ("No module named", "Cannot run program", "PYTHON_VERSION_MISMATCH"),
     ("OutOfMemoryError", "MemoryError", "Container killed", "exited unexpectedly", "ExecutorLostFailure"),
-    ("Error:", "Exception:"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.replicas import HeldBatch, Replica, ReplicaSet
-from kidx.checks.texts import FETCH_ANEW
+from kidx.checks.texts import FETCH_AGAIN
 from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
 
 REPLICA_DIFFERS = Rule(
@@ -26,7 +26,7 @@ REPLICA_DIFFERS = Rule(
         "Compare them with `kidx diff`, decide which one is right, and let the others fetch the partition anew. "
         "If neither cluster.id nor topic id is at hand, only the name says that these are replicas: a note."
     ),
-    repair=FETCH_ANEW,
+    repair=FETCH_AGAIN,
 )
 
 EPOCH_DIFFERS = Rule(
@@ -59,7 +59,7 @@ REPLICA_LOST_LOG = Rule(
         "replication-offset-checkpoint says that the replica had records. Without such a checkpoint it is a warning: a "
         "new replica that has not fetched anything looks the same."
     ),
-    repair="start this broker only while another replica leads, and " + FETCH_ANEW,
+    repair="start this broker only while another replica leads, and " + FETCH_AGAIN,
 )
 
 
