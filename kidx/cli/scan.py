@@ -30,16 +30,13 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master: spark://, yarn.")
 @click.option("--conf", "config", multiple=True, type=SparkSetting(), help="A setting of Spark's own; may be repeated.")
 @click.option("--out", type=PATH, metavar="DIR", help="Keep results here, or at a URI; later read what has changed.")
-@click.option(
-    "--table", metavar="NAME", help="Append the findings to a table of Spark's catalogs: catalog.db.findings."
-)
+@click.option("--table", metavar="NAME", help="Append the findings to a table of a catalog: catalog.db.findings.")
+@click.option("--metrics", type=PATH, metavar="FILE", help="Write Prometheus metrics of the run here.")
 @click.option("--report", type=click.Choice(["html"]), help="Also write a page with charts: DIR/report.html.")
 @click.option("--entries", is_flag=True, help="Also write every index entry as Parquet below --out.")
 @click.option("--compaction", is_flag=True, help="Show what compaction would save, for every data topic.")
 @click.option("--fresh", is_flag=True, help="Read everything again, even what --out has results for.")
-@click.option(
-    "--spark-log", type=click.Path(dir_okay=False, readable=False), help="Write Spark's own log to this file."
-)
+@click.option("--spark-log", type=PATH, metavar="FILE", help="Write Spark's own log to this file.")
 @reporting_options("kafka", "KX1")
 @checking_options
 def command(
@@ -50,6 +47,7 @@ def command(
     config: tuple[tuple[str, str], ...],
     out: str | None,
     table: str | None,
+    metrics: str | None,
     report: str | None,
     entries: bool,
     compaction: bool,
@@ -69,6 +67,7 @@ def command(
     from kidx.pipeline.scanning import scan, store_at
     from kidx.report.findings.rows import summary_of
     from kidx.report.screens.fleet import render_fleet
+    from kidx.report.screens.fleet_metrics import write_metrics
     from kidx.report.screens.fleet_page import fleet_page
     from kidx.report.screens.progress import ProgressLine
 
@@ -84,15 +83,17 @@ def command(
             extras = {"fresh": fresh, "entries": entries, "compaction": compaction}
             scanned = scan(spark, expanded, options, out=out, progress=progress, **extras)
             checked, fleet = scanned.checked(), scanned.summary()
-            tables, counts = fleet.tables(), fleet.counts()
+            shown = fleet.tables(), fleet.counts()
             summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))
             if table is not None:
                 scanned.append_to(table)
+            if metrics is not None:
+                write_metrics(metrics, scanned.as_object(summary))
             if out is not None:
                 size = scanned.inventory.bytes
-                page = fleet_page(tables, counts, checked.findings, summary, size) if report else None
+                page = fleet_page(*shown, checked.findings, summary, size) if report else None
                 scanned.store(summary, page)
     status = reporting.show(form, checked, RULES, expanded)
     if form == "text":
-        render_fleet(tables, counts, sys.stdout)
+        render_fleet(*shown, sys.stdout)
     return status

@@ -20,7 +20,9 @@ from kidx.pipeline.replicas import ReplicaIdentity
 from kidx.pipeline.results import RESULT, finding_row, result_row, retained_in
 from kidx.pipeline.segment_facts import SegmentFacts, segment_facts
 from kidx.pipeline.summary import Summary
+from kidx.report.metrics import prometheus_text
 from kidx.report.screens.fleet import render_fleet
+from kidx.report.screens.fleet_metrics import fleet_metrics
 from kidx.report.screens.fleet_page import fleet_page
 from tests.pipeline.support import NOW, SET
 
@@ -164,6 +166,25 @@ def test_unrelated_clusters_are_named() -> None:
     render_fleet(whole.tables(), whole.counts(), screen)
     assert "clusters    2, not compared with each other: c, other" in screen.getvalue().splitlines()
     assert len(whole.tables()["topics"]) == 2
+
+
+def test_metrics_are_what_prometheus_parses() -> None:
+    parser = pytest.importorskip("prometheus_client.parser", reason="needs prometheus_client: pip install 'kidx[dev]'")
+    whole = everything()
+    summary = {
+        "findings": {"error": 1, "warning": 0, "note": 0},
+        "unreadable": 0,
+        "bytes_checked": 80,
+        "exit_status": 1,
+    }
+    scan = {"units": 1, "units_read": 1}
+    text = prometheus_text(fleet_metrics({"summary": summary, "scan": scan, "rows": whole.counts()} | whole.tables()))
+    samples = {
+        (s.name, *s.labels.values()): s.value for f in parser.text_string_to_metric_families(text) for s in f.samples
+    }
+    assert samples["kidx_scan_findings", "error"] == 1 and samples["kidx_scan_rule_findings", "KX105", "error"] == 1
+    assert samples["kidx_scan_broker_log_bytes", "c", "/b"] == 1000
+    assert samples[("kidx_scan_replica_sets_differing",)] == samples[("kidx_scan_exit_status",)] == 1
 
 
 def test_every_field_is_documented() -> None:

@@ -74,8 +74,9 @@ def test_what_cannot_be_read_fails_in_a_sentence_or_is_skipped(reader: Any, tmp_
 
 
 def test_a_stream_is_refused_in_a_sentence(spark: Any, reader: Any) -> None:
+    stream = spark.readStream.format("kidx").option("kind", "batches").load(TXN)
     with pytest.raises(Exception, match="it has no streaming reader"):
-        spark.readStream.format("kidx").option("kind", "batches").load(TXN).writeStream.format("noop").start()
+        stream.writeStream.format("noop").start().processAllAvailable()
 
 
 def test_a_session_without_pyspark_python_runs_tasks_with_this_python(

@@ -13,6 +13,7 @@ from kidx.formats.checksums import crc32c
 from kidx.pipeline.replica_sets import judge_replicas, replica_sets
 from kidx.pipeline.results import replica_of
 from tests.pipeline.support import SET, batch_starts, checked_unit, units_of, writable
+from tests.support import kidx
 
 
 @pytest.fixture
@@ -161,3 +162,9 @@ def test_a_replica_without_ids_belongs_to_the_only_partition_of_its_name(fleet: 
     for path in fleet.rglob("partition.metadata"):
         path.unlink()
     assert [(f.rule, f.severity) for f in judged(fleet)[1]] == [("KX601", "note")]
+
+
+def test_verify_says_that_it_examines_none_of_these_rules(fleet: Path) -> None:
+    """A selection of them alone would otherwise be "clean" without anything having been compared."""
+    ran = kidx("verify", fleet, "--select", "KX6", "--format", "jsonl")
+    assert any("`kidx scan` does" in skipped["why"] for skipped in ran.rows[-1]["skipped"])
