@@ -27,17 +27,11 @@ def fleet_metrics(fleet: Mapping[str, Any]) -> Iterator[Metric]:
     yield Metric("kidx_scan_units_read", "Directories that had changed and were read.", [({}, scan["units_read"])])
     yield Metric("kidx_scan_checked_bytes", "Bytes of the files that were checked.", [({}, summary["bytes_checked"])])
     yield Metric("kidx_scan_replica_sets", "Partitions that several brokers have.", [({}, fleet["rows"]["replicas"])])
-    differing = [({}, fleet["rows"]["differing"])]
-    yield Metric(
-        "kidx_scan_replica_sets_differing", "Partitions whose replicas differ, or one of them is empty.", differing
-    )
+    yield Metric("kidx_scan_replica_sets_differing", "Those that differ.", [({}, fleet["rows"]["differing"])])
     yield Metric("kidx_scan_broker_errors", "Errors by log dir.", _by_broker(brokers, "errors"))
     yield Metric("kidx_scan_broker_log_bytes", "Bytes of logs by log dir.", _by_broker(brokers, "log_bytes"))
-    yield Metric(
-        "kidx_scan_broker_warm_index_bytes",
-        "Index pages that look-ups need warm.",
-        _by_broker(brokers, "page_cache_bytes"),
-    )
+    warm = _by_broker(brokers, "page_cache_bytes")
+    yield Metric("kidx_scan_broker_warm_index_bytes", "Index pages that look-ups need in memory.", warm)
 
 
 def _by_broker(brokers: Sequence[Mapping[str, Any]], name: str) -> list[tuple[dict[str, str], float]]:
