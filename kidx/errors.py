@@ -54,5 +54,6 @@ def meant(word: str, known: Iterable[str]) -> str:
     """What a message adds about an unknown word: `; did you mean 'verify'?`, or nothing where none is similar."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), list(known), n=2, cutoff=0.7)
+    by_lower = {name.lower(): name for name in known}
+    near = [by_lower[name] for name in get_close_matches(word.lower(), by_lower, n=2, cutoff=0.75)]
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

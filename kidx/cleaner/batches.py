@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.errors import LimitExceeded, WrongFormat
-from kidx.evidence import Evidence
 from kidx.formats.batches import Batch
 from kidx.formats.control import control_type
-from kidx.formats.records import Record
+from kidx.formats.records import Damage, Record
 from kidx.logdir.names import LOG, TRANSACTION
 from kidx.logdir.tree import Segment
 from kidx.lookup.aborted import AbortedTransaction, collect_aborted, read_transactions
 from kidx.lookup.partition import PartitionReader
-from kidx.segments.records import read_records
-from kidx.segments.walk import END, walk
+from kidx.segments.walk import END
+
+if TYPE_CHECKING:
+    from kidx.segments.record_blocks import RecordDecoder
+    from kidx.segments.record_columns import RecordColumns
+    from kidx.segments.windows import Window
 
 
 class ReadBatch(NamedTuple):
@@ -28,32 +31,51 @@ class ReadBatch(NamedTuple):
 
 def read_batches(segment: Segment) -> Iterator[ReadBatch]:
     """Every batch of a segment, decoded. Raises WrongFormat where the log breaks off: the cleaner would fail there."""
+    from kidx.segments.window_records import batches_in_order
+
+    for decoder, window in _windows(segment):
+        for batch, records, damage in batches_in_order(decoder, window):
+            if damage is not None:
+                raise _cannot_read(segment, batch, damage)
+            marker = control_type(records[0].key) if batch.control and records else None
+            yield ReadBatch(batch, records, marker)
+
+
+def read_blocks(segment: Segment) -> Iterator[RecordColumns]:
+    """Every record of a segment as columns. Raises as `read_batches`."""
+    for decoder, window in _windows(segment):
+        for block in decoder.blocks(window):
+            for row, damage in block.damage:
+                raise _cannot_read(segment, window.batch(row), damage)
+            yield block
+
+
+def _windows(segment: Segment) -> Iterator[tuple[RecordDecoder, Window]]:
+    from kidx.segments.record_blocks import RecordDecoder
+    from kidx.segments.scan import scan
+
     file = segment.files[LOG]
     with file.open() as evidence:
-        steps = walk(evidence)
-        for batch in steps:
-            yield _read(evidence, batch)
-        ending = steps.ending
-        if ending is not None and ending.kind != END:
-            raise WrongFormat(
-                f"{file.path}: its batches break off at byte {ending.position} ({ending.why}); "
-                "the cleaner would stop there: see kidx verify"
-            )
-
-
-def _read(evidence: Evidence, batch: Batch) -> ReadBatch:
-    decoded = read_records(evidence, batch)
-    if decoded.damage is not None:
-        if decoded.damage.limit:
-            raise LimitExceeded(
-                f"{evidence.path}: the batch at byte {batch.position} was not decoded: {decoded.damage.why}"
-            )
+        decoder, windows = RecordDecoder(evidence), scan(evidence, check_crc=False, hold=True)
+        for window in windows:
+            yield decoder, window
+        ending = windows.ending
+    if ending is not None and ending.kind != END:
         raise WrongFormat(
-            f"{evidence.path}: the batch at byte {batch.position} cannot be read: {decoded.damage.why}; "
+            f"{file.path}: its batches break off at byte {ending.position} ({ending.why}); "
             "the cleaner would stop there: see kidx verify"
         )
-    marker = control_type(decoded.records[0].key) if batch.control and decoded.records else None
-    return ReadBatch(batch, decoded.records, marker)
+
+
+def _cannot_read(segment: Segment, batch: Batch, damage: Damage) -> LimitExceeded | WrongFormat:
+    if damage.limit:
+        return LimitExceeded(
+            f"{segment.files[LOG].path}: the batch at byte {batch.position} was not decoded: {damage.why}"
+        )
+    return WrongFormat(
+        f"{segment.files[LOG].path}: the batch at byte {batch.position} cannot be read: {damage.why}; "
+        "the cleaner would stop there: see kidx verify"
+    )
 
 
 def aborted_in(reader: PartitionReader, segment: Segment, upper: int) -> list[AbortedTransaction]:

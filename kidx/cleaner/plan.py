@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kidx.cleaner.batches import aborted_in, read_batches
+from kidx.cleaner.batches import aborted_in, read_batches, read_blocks
 from kidx.cleaner.dirty_range import DirtyRange, dirty_range
 from kidx.cleaner.map_filling import fill
 from kidx.cleaner.offset_map import MAX_MEMORY_BYTES, OffsetMap
 from kidx.cleaner.producers import active_producers
-from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, Verdict, judge
+from kidx.cleaner.retention import CONTROL, UNCLEANED, Cleaning, KeptBatch, LatestOffsets, judge
 from kidx.cleaner.transactions import CleanedTransactions
 from kidx.formats.records import Record
 from kidx.logdir.names import LOG, OFFSET, TIME
@@ -81,6 +81,11 @@ class Pass:
         for segment, fates in self._judged():
             counts: Counter[str] = Counter()
             kept = after = 0
+            if fates is None:
+                size = segment.files[LOG].size()
+                kept = sum(map(len, read_blocks(segment)))
+                yield SegmentPlan(segment, None, kept, kept, counts, size, size)
+                continue
             for _, batch in fates:
                 after += batch.bytes_after
                 for verdict in batch.verdicts:
@@ -92,12 +97,19 @@ class Pass:
 
     def records(self) -> Iterator[RecordPlan]:
         """Every record of every segment, the active one included."""
-        for _, fates in self._judged():
+        for segment, fates in self._judged():
+            if fates is None:
+                for block in read_blocks(segment):
+                    control = block.window.control[block.batch].tolist()
+                    for offset, marker in zip(block.offset.tolist(), control, strict=True):
+                        yield RecordPlan(offset, True, CONTROL if marker else UNCLEANED)
+                continue
             for records, batch in fates:
                 for record, verdict in zip(records, batch.verdicts, strict=True):
                     yield RecordPlan(record.offset, *verdict)
 
-    def _judged(self) -> Iterator[tuple[Segment, Iterator[tuple[list[Record], KeptBatch]]]]:
+    def _judged(self) -> Iterator[tuple[Segment, Iterator[tuple[list[Record], KeptBatch]] | None]]:
+        """Every segment with the fates of its records, None for one that is not touched."""
         transactions = CleanedTransactions()
         cleaning = Cleaning(
             self.latest,
@@ -110,7 +122,7 @@ class Pass:
         segments = self.reader.segments
         for i, segment in enumerate(segments):
             if segment.base_offset not in self._groups:
-                yield segment, _left_alone(segment)
+                yield segment, None
                 continue
             after = segments[i + 1].base_offset if i + 1 < len(segments) else self.reader.end_offset
             transactions.add_aborted(aborted_in(self.reader, segment, after))
@@ -165,12 +177,6 @@ def _size(segment: Segment, kind: str) -> int:
 def _mtime_ms(segment: Segment) -> int:
     with segment.files[LOG].open() as evidence:
         return evidence.mtime_ns // 1_000_000
-
-
-def _left_alone(segment: Segment) -> Iterator[tuple[list[Record], KeptBatch]]:
-    for batch, records, _ in read_batches(segment):
-        why = CONTROL if batch.control else UNCLEANED
-        yield records, KeptBatch([Verdict(True, why) for _ in records], batch.size)
 
 
 def _cleaned(

@@ -7,9 +7,12 @@ from typing import Any
 import click
 
 from kidx.cli import options
-from kidx.cli.export_options import asked_for, export_options, form_of, print_outcome, wanted_from
+from kidx.cli.export_options import export_options
+from kidx.cli.export_request import asked_for, form_of, print_outcome, wanted_from
+from kidx.cli.key_count import print_key_count
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.tier_options import tier_options
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 from kidx.evidence import is_uri
 from kidx.execution import usual_jobs
@@ -20,12 +23,12 @@ _EXAMPLES = options.examples(
     "kidx export --since 2026-01-31T12:00Z --format csv --output rest.csv data",
     "kidx export --deleted --manifest missing.json --output all.jsonl /mnt/data",
     "kidx export --format parquet --output orders --resume /kafka/data/orders-*",
-    "kidx export --remote s3://tier --key-file main=private.pem /var/lib/kafka/data/orders-3",
+    "kidx export --remote s3://tier --key-file main=private.pem data/orders-3",
 )
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @export_options
 @tier_options
@@ -34,10 +37,12 @@ def command(paths: tuple[str, ...], from_file: str | None, remote: tuple[str, ..
     """Write the records of partitions to Parquet, Arrow, JSON lines or CSV, in the order of offsets, each offset once.
 
     PATH is a log, a partition's directory, a log dir, a remote tier, a tree, a pattern or a URI; --remote adds the
-    segments that moved to a tier. Replicas of a partition count once:
-    the longest is read, and the others only where it has damage or lacks a segment. An --output with a suffix
-    (orders.parquet) is one file; without one it is a directory, with a file for each partition. A file appears under
-    its name when it is complete.
+    segments that moved to a tier. Replicas of a partition count once: the longest is read, and the others only where it
+    has damage or lacks a segment. An --output with a suffix (orders.parquet) is one file; without one it is a
+    directory, with a file for each partition. A file appears under its name when it is complete.
+
+    With --count and a key, nothing is exported: each file in any state that has the key is listed, with what removes it
+    when. Exit status: 0 it is nowhere, 1 it is there, 3 something could not be read.
 
     Damage is skipped to the next whole batch, reported, and listed by --manifest. Exit status: 0 everything was
     exported, 1 something was damaged or missing, 3 something could not be read.
@@ -48,6 +53,8 @@ def command(paths: tuple[str, ...], from_file: str | None, remote: tuple[str, ..
     from kidx.surgery.output import refuse_file, refuse_place
 
     expanded = paths_from(paths, from_file)
+    if given["count"]:
+        return print_key_count(expanded, given, remote)
     form, asked, output = form_of(given), asked_for(given), given["output"]
     into_directory = is_directory_output(output)
     if given["file_bytes"] is not None and not into_directory:
@@ -55,7 +62,7 @@ def command(paths: tuple[str, ...], from_file: str | None, remote: tuple[str, ..
     if given["resume"] and not into_directory:
         raise UsageError("--resume goes with an --output that is a directory")
     if into_directory:
-        refuse_place(output, expanded)
+        refuse_place(output, [*expanded, *remote])
     elif output != STDOUT:
         refuse_file(output)
     if given["manifest"] is not None:

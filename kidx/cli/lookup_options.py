@@ -76,8 +76,7 @@ def log_table(path: str, asked: Mapping[str, Any], page_bytes: int | None) -> Ta
         raise UsageError("--max-bytes belongs to --offset: it cuts the slice that a fetch from there gets")
     if timestamp is None and asked["start"] is not None:
         raise UsageError("--start belongs to --timestamp; a read starts at --offset")
-    where = {"base_offset": asked["base_offset"], "isolation": asked["isolation"], "page_bytes": page_bytes}
-    where["remote"] = asked["remote"]
+    where = {name: asked[name] for name in ("base_offset", "isolation", "remote")} | {"page_bytes": page_bytes}
     if offset is not None:
         return read_table(path, offset, max_bytes=asked["max_bytes"], **where)
     time = SPECIAL[timestamp] if timestamp in SPECIAL else timestamp_ms(timestamp)
@@ -91,9 +90,7 @@ def check_index_question(path: str, asked: Mapping[str, Any], relative: bool) ->
     fetch = asked["fetch_from"], asked["fetch_to"]
     if not relative:
         if asked["targets"] or None in fetch:
-            raise UsageError(
-                f"{path}: for a transaction index, give --fetch-from OFFSET --fetch-to OFFSET, without targets"
-            )
+            raise UsageError(f"{path}: a transaction index takes --fetch-from OFFSET and --fetch-to OFFSET, no targets")
         return
     if fetch != (None, None):
         raise UsageError(f"{path}: --fetch-from and --fetch-to are for a transaction index; name targets instead")

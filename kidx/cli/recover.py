@@ -21,7 +21,7 @@ _EXAMPLES = options.examples(
 
 @click.command(short_help="Build a new log dir from what is left of damaged replicas.", epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, type=PATH, metavar="REPLICA...")
-@click.option("--output", type=PATH, metavar="DIR", help="The new log dir; it must not exist, or be empty.")
+@click.option("-o", "--output", type=PATH, metavar="DIR", help="The new log dir; it must not exist, or be empty.")
 @click.option("--dry-run", is_flag=True, help="Report what would be taken and what is missing; write nothing.")
 @click.option("--cluster-id", metavar="ID", help="The cluster id of the new log dir.  [default: that of the replicas]")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kidx.cli.options import all_of
+from kidx.cli.values import PATH
 from kidx.errors import UsageError
 
 
@@ -35,7 +36,7 @@ remote_option = click.option(
     "--remote",
     multiple=True,
     metavar="TIER",
-    type=click.Path(readable=False),
+    type=PATH,
     help="Tiered storage: the directory or URI of the remote tier; may be repeated.",
 )
 tier_options = all_of(remote_option, key_file_option)

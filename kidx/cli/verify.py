@@ -28,10 +28,10 @@ Examples:
   kidx verify orders-3/00000000000004117222.index
   kidx verify --ignore KX110 --format junit data > kidx.xml
   kidx verify --select KX1,torn-entry --fail-level error '/backup/*/orders-*'
-  kidx verify /var/lib/kafka/data --remote s3://tier --key-file main=private.pem
+  kidx verify data --remote s3://tier --key-file main=private.pem
   kidx verify --write-baseline known.json data
   kidx verify --baseline known.json data
-  kidx verify --rate 50MB/s --resume /var/lib/kidx/scrub.json /var/lib/kafka/data
+  kidx verify --rate 50MB/s --resume scrub.json /var/lib/kafka/data
   kidx explain KX105
 
 Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not be read or checked."""

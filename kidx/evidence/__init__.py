@@ -5,11 +5,11 @@ opens object stores, `listing` knows names, `page_cache` reads without changing 
 import from here.
 """
 
+from kidx.evidence.entry import Entry
 from kidx.evidence.file import Evidence, from_bytes, reading_rate, system_failures
 from kidx.evidence.limits import INDEX_BYTES, SMALL_FILE_BYTES
 from kidx.evidence.listing import (
     STDIN_NAMES,
-    Entry,
     absolute,
     exists,
     file_size,

@@ -10,48 +10,10 @@ import os
 import stat
 from collections.abc import Sequence
 
+from kidx.evidence.entry import ABSENT, Entry
 from kidx.evidence.file import cannot_read
 
 STDIN_NAMES = ("-", "/dev/stdin")
-_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
-
-
-class Entry:
-    """One name in a directory: an os.DirEntry whose failures raise CannotRead with its path."""
-
-    __slots__ = ("_entry", "name", "path")
-
-    def __init__(self, entry: os.DirEntry[str]) -> None:
-        self._entry, self.name, self.path = entry, entry.name, entry.path
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a directory."""
-        try:
-            return self._entry.is_dir(follow_symlinks=follow_symlinks)
-        except OSError as e:
-            if e.errno in _ABSENT:
-                return False
-            raise cannot_read(self.path, e) from None
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a regular file."""
-        try:
-            return self._entry.is_file(follow_symlinks=follow_symlinks)
-        except OSError as e:
-            if e.errno in _ABSENT:
-                return False
-            raise cannot_read(self.path, e) from None
-
-    def is_symlink(self) -> bool:
-        """Whether it is a symbolic link."""
-        return self._entry.is_symlink()
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Its size and times."""
-        try:
-            return self._entry.stat(follow_symlinks=follow_symlinks)
-        except OSError as e:
-            raise cannot_read(self.path, e) from None
 
 
 def list_directory(path: str) -> Sequence[Entry]:
@@ -164,6 +126,6 @@ def _mode(path: str, *, follow: bool) -> int | None:
     except ValueError:  # no file can have such a name
         return None
     except OSError as e:
-        if e.errno in _ABSENT:
+        if e.errno in ABSENT:
             return None
         raise cannot_read(path, e) from None

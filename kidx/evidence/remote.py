@@ -16,8 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kidx.errors import CannotRead, MissingExtra, UsageError
+from kidx.evidence.entry import Entry
 from kidx.evidence.file import Evidence
-from kidx.evidence.listing import Entry
 
 _BLOCK_BYTES = 4 << 20  # a request costs a round trip, so short reads are served from whole blocks
 _BLOCKS_KEPT = 4

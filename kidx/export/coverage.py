@@ -36,6 +36,7 @@ class Coverage:
     markers_left_out: int = 0
     aborted_records: int = 0
     not_utf8: int = 0
+    decoded: dict[str, dict[str, int]] = field(default_factory=dict)
     exported: list[dict[str, Any]] = field(default_factory=list)
     damaged: list[dict[str, Any]] = field(default_factory=list)
     missing: list[dict[str, Any]] = field(default_factory=list)
@@ -102,5 +103,10 @@ class Coverage:
         for entry in self.withheld:
             first, last = entry["first_offset"], entry["last_offset"]
             yield f"{self.name}: offsets {first} to {last} are withheld: {entry['reason']}"
+        for side, counts in self.decoded.items():
+            left = {why: count for why, count in counts.items() if why not in ("decoded", "no schema id")}
+            if left:
+                listed = ", ".join(f"{why}: {count}" for why, count in sorted(left.items()))
+                yield f"{self.name}: {side}s that stayed bytes ({listed})"
         if self.not_utf8:
             yield f"{self.name}: {self.not_utf8} keys or values are not UTF-8; --encoding base64 writes them exactly"

@@ -110,6 +110,8 @@ class PartitionFiles:
 
     def discard(self) -> None:
         """Remove the file that is not complete."""
+        if self._encoder is not None:
+            self._encoder.abandon()
         if self._file is not None:
             self._file.discard()
 
@@ -128,7 +130,7 @@ class FinishedWork:
     def __init__(self, directory: str, source: Source, asked: Asked, form: Form) -> None:
         self._directory = directory
         self.path = os.path.join(directory, _NOTES, f"{source.name}.json")
-        self._request = json.dumps([repr(asked), repr(form)])
+        self._request = json.dumps([repr(asked), repr(form._replace(registry=None)), form.registry is not None])
         self.complete = False
         self.coverage: Coverage | None = None
         self._known_request = None

@@ -70,16 +70,21 @@ def _write(
     maker, meter = RowMaker(form, _topics(sources)), _Meter(sources, progress)
     writer = encoder(form.format, out, maker.schema, maker.json, stream=stream)
     coverages = []
-    with Background(writer.write) as background:
-        for source in sources:
-            records, before = PartitionRecords(source, asked), maker.not_utf8
-            for block in records:
-                background.put(maker.batch(block, source))
-                records.coverage.count(block.columns)
-                meter.at(block)
-            records.coverage.not_utf8 = maker.not_utf8 - before
-            coverages.append(records.coverage)
-    writer.close()
+    try:
+        with Background(writer.write) as background:
+            for source in sources:
+                records, before = PartitionRecords(source, asked), maker.not_utf8
+                for block in records:
+                    background.put(maker.batch(block, source))
+                    records.coverage.count(block.columns)
+                    meter.at(block)
+                records.coverage.not_utf8 = maker.not_utf8 - before
+                records.coverage.decoded = maker.decoded
+                coverages.append(records.coverage)
+        writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
     out.flush()
     return coverages
 
@@ -141,6 +146,7 @@ def _export_partition(
                         files.finish_if_full()
                 coverage.count(block.columns)
                 coverage.not_utf8 = not_utf8 + maker.not_utf8
+                coverage.decoded = maker.decoded
                 meter.at(block)
                 if files.finished:  # the account is exact between blocks only, so a file ends here, too
                     background.wait()

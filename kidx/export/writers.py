@@ -31,6 +31,8 @@ class Encoder(Protocol):
 
     def close(self) -> None: ...
 
+    def abandon(self) -> None: ...
+
 
 class _Parquet:
     """Row groups of GROUP_BYTES, zstd."""
@@ -60,8 +62,16 @@ class _Parquet:
         self._flush()
         self._writer.close()
 
+    def abandon(self) -> None:
+        self._writer.is_open = False  # else its destructor writes to a file that is closed
 
-class _Arrow:
+
+class _Abandoned:
+    def abandon(self) -> None:
+        pass
+
+
+class _Arrow(_Abandoned):
     """The IPC file format (Feather 2), or the stream format where the output cannot be sought in."""
 
     held_bytes = 0
@@ -78,7 +88,7 @@ class _Arrow:
         self._writer.close()
 
 
-class _JsonLines:
+class _JsonLines(_Abandoned):
     held_bytes = 0
 
     def __init__(self, out: IO[bytes], json_columns: frozenset[str]) -> None:
@@ -93,7 +103,7 @@ class _JsonLines:
         pass
 
 
-class _Csv:
+class _Csv(_Abandoned):
     """A header, then rows; absent values are empty, empty strings are quoted."""
 
     held_bytes = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -102,7 +103,9 @@ class Recovery:
     def _find_identity(self) -> tuple[Identity, LogDir | None]:
         """Whose log dir this becomes: the options, else the first replica's, and its own log dir if there is one."""
         asked = self.options
-        known = [d for d in self.sources.log_dirs if d.identity.node_id is not None and d.identity.cluster_id]
+        known = [d for d in self.sources.log_dirs if d.identity.node_id is not None and _is_id(d.identity.cluster_id)]
+        if asked.cluster_id is not None and not _is_id(asked.cluster_id):
+            raise UsageError(f"--cluster-id {asked.cluster_id!r}: no cluster has such an id")
         cluster_ids = sorted({d.identity.cluster_id or "" for d in known})
         if len(cluster_ids) > 1 and asked.cluster_id is None:
             raise UsageError(f"the replicas belong to clusters {' and '.join(cluster_ids)}; choose one by --cluster-id")
@@ -330,6 +333,11 @@ class _Done(NamedTuple):
 
     results: dict[str, PartitionResult]
     complete: bool
+
+
+def _is_id(text: str | None) -> bool:
+    """Whether a text can stand in meta.properties as it is."""
+    return text is not None and re.fullmatch(r"[\w.()+/=-]{1,200}", text, re.ASCII) is not None
 
 
 def meta_properties_bytes(identity: Identity) -> bytes:

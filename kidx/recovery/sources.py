@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from kidx.evidence import must_exist
 from kidx.formats.checkpoints import EpochStart
 from kidx.logdir import LogDir
 from kidx.logdir.log_dir import partition_identity
-from kidx.logdir.names import LOG, parse_file_name
+from kidx.logdir.names import LOG, PartitionName, parse_file_name, parse_partition_name
 from kidx.logdir.tree import Partition, Segment, walk_tree
 from kidx.surgery.state_files import epochs_in
 from kidx.tiered.lineage import since
@@ -21,6 +22,8 @@ from kidx.tiered.partition import RemotePartition, remote_log
 _LIVE, _SWAP, _DELETED = "", ".swap", ".deleted"
 _RANKS = {_LIVE: 0, _SWAP: 1, _DELETED: 2}
 MOST_REPLICAS = 60
+_LONGEST_TOPIC = 249
+_LARGEST_PARTITION = 2**31 - 1
 
 
 class Replica(NamedTuple):
@@ -107,6 +110,10 @@ def find_sources(paths: Iterable[str]) -> Sources:
                 found += [_Found(p, topic, number, state, remote.topic_id, True) for p in remote.partitions]
                 continue
             names = [parse_file_name(entry.name) for entry in listing.entries]
+            for entry in listing.entries:
+                if parse_partition_name(entry.name) and entry.is_dir() and not entry.is_dir(follow_symlinks=False):
+                    link = os.path.join(listing.directory, entry.name)
+                    left_out.append(LeftOut(entry.name, link, "a symbolic link; name it itself, or what it leads to"))
             partition = Partition(listing.directory, listing.entries)
             has_segments = any(name and name.base_offset is not None for name in names)
             if partition.name is None:
@@ -114,7 +121,9 @@ def find_sources(paths: Iterable[str]) -> Sources:
                     why = "its name does not give a topic and a partition; name a copy of it TOPIC-NUMBER"
                     left_out.append(LeftOut("", listing.directory, why))
                 continue
-            if has_segments or any(name and name.kind in ("leader_epochs", "partition_metadata") for name in names):
+            if not _is_possible(partition.name):
+                left_out.append(LeftOut("", listing.directory, "no topic and partition can have such a name"))
+            elif has_segments or any(name and name.kind in ("leader_epochs", "partition_metadata") for name in names):
                 identity = partition_identity(partition)
                 unread += [f"{p.path}: {p.why}" for p in identity.problems if p.why.startswith("permission")]
                 topic_id = None if identity.problems else identity.topic_id
@@ -125,6 +134,12 @@ def find_sources(paths: Iterable[str]) -> Sources:
                     seen.add(real)
                     found.append(_Found(partition, topic, number, state, topic_id, named))
     return _grouped(found, left_out, unread)
+
+
+def _is_possible(name: PartitionName) -> bool:
+    """Whether a topic may have this name (Topic.LEGAL_CHARS), and a partition this number."""
+    legal = len(name.topic) <= _LONGEST_TOPIC and re.fullmatch(r"[a-zA-Z0-9._-]+", name.topic) is not None
+    return legal and name.partition <= _LARGEST_PARTITION
 
 
 def _grouped(found: Sequence[_Found], left_out: list[LeftOut], unread: list[str]) -> Sources:

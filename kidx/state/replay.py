@@ -15,8 +15,7 @@ from kidx.formats.records import Record
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, METADATA, REMOTE
 from kidx.logdir.names import LOG, METADATA_SNAPSHOT
 from kidx.logdir.tree import Partition
-from kidx.segments.records import read_records
-from kidx.segments.walk import END, PREALLOCATED, walk
+from kidx.segments.walk import END, PREALLOCATED
 from kidx.state import cluster, coordinators, remote_log
 from kidx.state.cluster import ClusterState
 from kidx.state.coordinators import CoordinatorState
@@ -173,15 +172,19 @@ def _records(partition: Partition, start: int, problems: list[str]) -> Iterator[
 
 
 def _records_of(path: str, problems: list[str]) -> Iterator[tuple[Batch, Record]]:
+    from kidx.segments.record_blocks import RecordDecoder
+    from kidx.segments.scan import scan
+    from kidx.segments.window_records import batches_in_order
+
     with open_evidence(path) as evidence:
-        steps = walk(evidence)
-        for batch in steps:
-            decoded = read_records(evidence, batch)
-            for record in decoded.records:
-                yield batch, record
-            if decoded.damage:
-                problems.append(f"{path}: the batch at byte {batch.position}: {decoded.damage.why}")
-        ending = steps.ending
+        decoder, windows = RecordDecoder(evidence, partly=True), scan(evidence, check_crc=False, hold=True)
+        for window in windows:
+            for batch, records, damage in batches_in_order(decoder, window):
+                for record in records:
+                    yield batch, record
+                if damage is not None:
+                    problems.append(f"{path}: the batch at byte {batch.position}: {damage.why}")
+        ending = windows.ending
         if ending is not None and ending.kind not in (END, PREALLOCATED):
             problems.append(f"{path}: the batches break off at byte {ending.position}: {ending.why}")
 

@@ -229,6 +229,12 @@ def test_a_wrong_field_that_no_crc_covers_is_not_believed(tmp_path: Path, field:
     assert (recover(tmp_path / "out", one, two).status, log_of(tmp_path / "out/t-0")) == (0, b"".join(whole))
 
 
+def test_an_epoch_of_one_batch_is_believed_between_its_neighbours(tmp_path: Path) -> None:
+    whole = [*batches(2), *batches(1, first=4, epoch=3), *batches(2, first=6, epoch=5)]
+    assert log_of_recovered(tmp_path, write_replica(tmp_path / "t-0", whole)) == b"".join(whole)
+    assert (tmp_path / "out/t-0/leader-epoch-checkpoint").read_text() == "0\n3\n0 0\n3 4\n5 6\n"
+
+
 def test_gaps_of_a_compacted_log_are_normal(tmp_path: Path) -> None:
     whole = [batch([record(1, 0, b"k%d" % n)], base_offset=3 * n, last_offset_delta=1, count=1) for n in range(9)]
     one, two = (write_replica(tmp_path / name / "t-0", whole[:4], whole[4:]) for name in "ab")
@@ -296,6 +302,7 @@ def test_records_below_the_log_start_stay_deleted(tmp_path: Path) -> None:
     assert (ran.status, log_of(tmp_path / "out/t-0")) == (0, b"".join(whole[3:]))
     assert (tmp_path / "out/log-start-offset-checkpoint").read_text() == "0\n1\nt 0 9\n"
     assert (tmp_path / "out/t-0/leader-epoch-checkpoint").read_text() == "0\n1\n0 9\n"
+    assert sorted(int(path.stem) for path in (tmp_path / "out/t-0").glob("*.snapshot")) == [12, 18]
 
 
 # ---- identity
@@ -310,9 +317,31 @@ def test_the_options_fit_the_result_into_another_cluster(tmp_path: Path) -> None
     assert (tmp_path / "out/t-0/partition.metadata").read_text() == f"version: 0\ntopic_id: {OTHER_ID}"
 
 
+def test_a_linked_partition_is_left_out_until_it_is_named(tmp_path: Path) -> None:
+    write_replica(tmp_path / "elsewhere" / "u-0", batches(2))
+    write_replica(tmp_path / "d" / "t-0", batches(2))
+    (tmp_path / "d" / "u-0").symlink_to(tmp_path / "elsewhere" / "u-0")
+    (row,) = rows_of(recover(tmp_path / "out", tmp_path / "d"), "left_out")
+    assert row["source"] == str(tmp_path / "d/u-0") and "symbolic link" in row["why"]
+    assert recover(tmp_path / "named", tmp_path / "d/u-0").status == 0
+    assert log_of(tmp_path / "named/u-0") == b"".join(batches(2))
+
+
+def test_names_that_no_topic_has_are_left_out(tmp_path: Path) -> None:
+    write_replica(tmp_path / "d" / "t-0", batches(2))
+    for name in ("two words-0", "line\n0 0-0", "t-99999999999", "a" * 250 + "-0"):
+        write_replica(tmp_path / "d" / name, batches(1))
+    (tmp_path / "d" / "meta.properties").write_text("version=1\ncluster.id=a\\nnode.id=7\nnode.id=1\n")
+    ran = recover(tmp_path / "out", tmp_path / "d")
+    assert (ran.status, len(rows_of(ran, "left_out"))) == (0, 4)
+    assert (tmp_path / "out/recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 4\n"
+    assert not (tmp_path / "out/meta.properties").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"cluster_id": "two words"}, b"no cluster has such an id"),
         ({"topic_id": "t"}, b"NAME=ID is wanted"),
         ({"topic_id": "t=short"}, b"not an id as Kafka makes them"),
         ({"topic_id": f"other={OTHER_ID}"}, b"none of the replicas is of a topic other"),
