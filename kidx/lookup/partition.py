@@ -196,8 +196,8 @@ class PartitionReader:
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             word = word_of(timestamp)
             raise CannotRead(
-                f"{self.partition.directory}: {word} ({timestamp}) is known from the remote tier, which --remote "
-                "names; for a partition that is not tiered a broker answers none"
+                f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
+                "a partition's files: name the tier with --remote; for a partition that is not tiered a broker answers none"
             )
         if timestamp == LATEST:
             return Listed(None, FoundTime(0, -1, self.fetch_end(isolation), self.epochs.latest), 0, None)

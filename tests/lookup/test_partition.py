@@ -279,7 +279,7 @@ def test_what_an_isolation_level_can_read() -> None:
 @pytest.mark.parametrize(("number", "word"), [(-5, "latest-tiered"), (-6, "earliest-pending-upload")])
 def test_what_tiered_storage_alone_knows_is_named(number: int, word: str) -> None:
     partition = PartitionReader(Partition(str(KAFKA_SETS[0] / "clean" / "plain-0")))
-    with pytest.raises(CannotRead, match=rf"{word} \({number}\) is known from the remote tier"):
+    with pytest.raises(CannotRead, match=rf"{word} \({number}\) is known from __remote_log_metadata alone"):
         partition.list_offsets(number)
 
 
