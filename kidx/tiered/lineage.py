@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kidx.evidence import read_file
 from kidx.evidence.tiered import read_manifest
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
-from kidx.formats.remote_objects import MANIFEST
+from kidx.formats.object_names import MANIFEST
 from kidx.lookup.segment import SegmentReader
 from kidx.state.remote_log import EpochIndexes
 from kidx.tiered.objects import RemoteCopy

@@ -12,7 +12,8 @@ import cramjam
 import pytest
 
 from kidx.errors import WrongFormat
-from kidx.formats.remote_objects import ChunkIndex, Manifest, parse_manifest, parse_object_name
+from kidx.formats.object_names import parse_object_name
+from kidx.formats.remote_objects import ChunkIndex, Manifest, parse_manifest
 from tests.tiered import recorded
 from tests.tiered.recorded import ENCRYPTED, ZSTD
 
