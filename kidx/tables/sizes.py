@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Entry, absolute, is_directory, is_uri, list_directory, must_exist
-from kidx.formats.remote_objects import parse_object_name
+from kidx.formats.object_names import parse_object_name
 from kidx.logdir.log_dir import LogDir
 from kidx.logdir.names import INDEX_OF_KIND, LOG, FileName, PartitionName, parse_file_name, parse_partition_name
 from kidx.logdir.tree import Listing, walk_tree
