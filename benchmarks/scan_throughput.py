@@ -108,11 +108,8 @@ def measure(what: dict[str, Callable[[], object]]) -> dict[str, tuple[float, flo
 
 
 def main(segments: int = 2000, log_kib: int = 256) -> None:
-    from kidx.checks.engine.options import Options
-    from kidx.pipeline.inventory import discover
+    from kidx.pipeline import register, scan
     from kidx.pipeline.session import spark_session
-    from kidx.pipeline.sources import register
-    from kidx.pipeline.waves import plan, run_waves
 
     root = HERE / "data" / f"fleet-{segments}-{log_kib}"
     partitions = [str(p) for p in make_fleet(root, segments, log_kib << 10)]
@@ -126,9 +123,8 @@ def main(segments: int = 2000, log_kib: int = 256) -> None:
         print(f"{segments:,} segments, {total:.2f} GB; Spark's start {time.perf_counter() - started:.1f} s")
         register(spark)
 
-        def waves(paths: list[str]) -> None:
-            for _ in run_waves(spark, plan(discover(paths, Options()).units, 2), Options()):
-                pass
+        def scanned(paths: list[str]) -> None:
+            scan(spark, paths).checked()
 
         def binary() -> None:
             files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -147,9 +143,9 @@ def main(segments: int = 2000, log_kib: int = 256) -> None:
                 "kidx verify --jobs 2 (whole process)": lambda: subprocess.run(
                     verify, capture_output=True, check=False
                 ),
-                "scan's waves, local[2]": lambda: waves(partitions),
-                "scan's waves, half the fleet": lambda: waves(half),
-                "scan's waves, double the fleet": lambda: waves(double),
+                "a scan, local[2]": lambda: scanned(partitions),
+                "a scan, half the fleet": lambda: scanned(half),
+                "a scan, double the fleet": lambda: scanned(double),
                 "binaryFile + mapInArrow, logs only": binary,
                 'format("kidx") batches': source,
             }

@@ -22,7 +22,8 @@ HEAD = """\
 
 The fields of each row of `--format jsonl` (and `json`), in their order, and a command that prints such rows. Within a
 version fields are only added. [schemas-trace.md](schemas-trace.md) describes those of `stat` and `trace`,
-[formats.md](formats.md) those stored in files; the names of the others are descriptive and end in the unit.
+[schemas-export.md](schemas-export.md) those of `export`, [formats.md](formats.md) those stored in files; the names of
+the others are descriptive and end in the unit.
 
 | schema | fields | printed by |
 |---|---|---|
@@ -40,6 +41,7 @@ COMMANDS = [
     f"state {OFFSETS}",
     f"state {OFFSETS} --diff 0 2",
     "state . ../copy --quorum",
+    "dump --count --key key-535 txn-0",
     "dump txn-0/leader-epoch-checkpoint",
     "dump txn-0/partition.metadata",
     "dump recovery-point-offset-checkpoint",

@@ -10,6 +10,7 @@ from kidx.cli import options
 from kidx.cli.commands import Sectioned
 from kidx.cli.dump_options import log_options, row_options, table_request
 from kidx.cli.kafka_dump import kafka_options, kafka_run, print_kafka_text
+from kidx.cli.key_count import print_key_count
 from kidx.cli.paths import from_file_option, given_paths
 from kidx.cli.tier_options import key_file_option
 from kidx.cli.values import PATH
@@ -56,7 +57,7 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     Batches are shown where they overlap it.
 
     Kinds: offset_index, time_index, transaction_index, log, metadata_snapshot, producer_snapshot, leader_epochs,
-    offset_checkpoint, meta_properties, partition_metadata, quorum_state.
+    offset_checkpoint, meta_properties, partition_metadata, quorum_state, remote_manifest.
 
     Every complete entry before a zero tail is shown, even a wrong one, and batches after damage, too; use verify to
     check them. `--format kafka` prints the text of Kafka's DumpLogSegments: complaints go to stderr after all files,
@@ -65,6 +66,8 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     from kidx.logdir.tree import expand
 
     given = given_paths(paths, from_file)
+    if asked["count"]:
+        return print_key_count(list(expand(given)), {**asked, "form": form})
     if form == "kafka":
         return print_kafka_text(kafka_run(asked), list(expand(given)), kind)
     request = table_request(form, asked)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from kidx.cli.choices import OneOf
 from kidx.cli.decoders import topic_family
 from kidx.cli.kafka_dump import KAFKA_OPTIONS, given
+from kidx.cli.key_count import key_options
 from kidx.cli.options import all_of
 from kidx.cli.values import ANY_NUMBER, Number
 from kidx.errors import UsageError
@@ -51,7 +51,7 @@ log_options = all_of(
         help="How to show keys, values and headers. [default: text for people, hex for programs]",
     ),
     click.option("--redact", is_flag=True, help="Lengths and hashes instead of keys, values and headers."),
-    click.option("--key", metavar="TEXT", help="Logs: only records with this key; implies --records."),
+    key_options,
     click.option("--producer-id", type=ANY_NUMBER, help="Logs: only of this producer."),
     click.option("--producer-epoch", type=ANY_NUMBER, help="Logs: only of this producer epoch."),
     click.option("--leader-epoch", type=ANY_NUMBER, help="Logs: only batches of this leader epoch."),
@@ -60,6 +60,7 @@ log_options = all_of(
 
 def table_request(form: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of open_table, except the file. Raises UsageError for an option of --format kafka."""
+    from kidx.segments.sought_key import sought_key
     from kidx.tables.file_tables import LogView
     from kidx.tables.selection import Selection, parse_bound
 
@@ -68,8 +69,7 @@ def table_request(form: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     people = form in ("text", "table")
     fields = given(asked, LogView._fields)
     fields["show"] = "redact" if asked["redact"] else asked["show"] or ("text" if people else "hex")
-    if "key" in fields:
-        fields["key"] = os.fsencode(fields["key"])
+    fields["key"] = sought_key(asked["key"], asked["key_sha256"])
     view = LogView(**fields, brief=form == "text", as_text=people)
     wanted = Selection(parse_bound(asked["low"]), parse_bound(asked["high"]), asked["head"], asked["tail"])
     return {"base_offset": asked["base_offset"], "hexed": asked["hexed"], "wanted": wanted, "view": view}

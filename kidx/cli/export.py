@@ -8,7 +8,8 @@ import click
 
 from kidx.cli import options
 from kidx.cli.export_options import export_options
-from kidx.cli.export_request import asked_for, count_keys, form_of, print_outcome, wanted_from
+from kidx.cli.export_request import asked_for, form_of, print_outcome, wanted_from
+from kidx.cli.key_count import print_key_count
 from kidx.cli.paths import from_file_option, paths_from
 from kidx.cli.tier_options import tier_options
 from kidx.cli.values import PATH
@@ -53,7 +54,7 @@ def command(paths: tuple[str, ...], from_file: str | None, remote: tuple[str, ..
 
     expanded = paths_from(paths, from_file)
     if given["count"]:
-        return count_keys(expanded, remote, given)
+        return print_key_count(expanded, given, remote)
     form, asked, output = form_of(given), asked_for(given), given["output"]
     into_directory = is_directory_output(output)
     if given["file_bytes"] is not None and not into_directory:

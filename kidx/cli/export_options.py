@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kidx.cli.key_count import key_options
 from kidx.cli.options import all_of
 from kidx.cli.values import ANY_NUMBER, JOBS, PATH, Bytes, Number
 
@@ -46,8 +47,7 @@ export_options = all_of(
     click.option("--to", "high", metavar="BOUND", help="Records up to this one, itself included."),
     click.option("--since", metavar="TIME", help="Records with a timestamp at or after this: ISO 8601, or ms."),
     click.option("--until", metavar="TIME", help="Records with a timestamp up to this one, itself included."),
-    click.option("--key", metavar="TEXT", help="Only records with this key."),
-    click.option("--key-sha256", metavar="HEX", help="Only records whose key has this SHA-256."),
+    key_options,
     click.option("--producer-id", type=ANY_NUMBER, help="Only records of this producer."),
     click.option("--topic", "topics", multiple=True, help="Only this topic; repeatable."),
     click.option("--partition", "partitions", type=Number(), multiple=True, help="Only this partition; repeatable."),
@@ -70,7 +70,6 @@ export_options = all_of(
     click.option(
         "--file-size", "file_bytes", type=Bytes(_SMALLEST_FILE_BYTES), help="Begin another file before one is larger."
     ),
-    click.option("--count", is_flag=True, help="With a key: which files still have it, and when it goes."),
     click.option("--resume", is_flag=True, help="Continue an export into the same directory that was interrupted."),
     click.option("-j", "--jobs", type=JOBS, help="Partitions at a time.  [default: 2, at most one for each CPU]"),
 )

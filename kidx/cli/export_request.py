@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,19 +37,19 @@ def wanted_from(given: Mapping[str, Any]) -> Wanted:
     from kidx.export.sources import Wanted
 
     topics, partitions = set(given["topics"]) or None, set(given["partitions"]) or None
-    return Wanted(topics, partitions, given["deleted"] or given["count"])
+    return Wanted(topics, partitions, given["deleted"])
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:
     """Which records are wanted. Raises UsageError for a bound that is neither an offset nor a time."""
     from kidx.export.reading import Asked
+    from kidx.segments.sought_key import sought_key
 
     offsets, times = _bounds(given)
     return Asked(
         offsets,
         times,
-        None if given["key"] is None else os.fsencode(given["key"]),
-        None if given["key_sha256"] is None else _digest(given["key_sha256"]),
+        sought_key(given["key"], given["key_sha256"]),
         given["producer_id"],
         given["isolation"] == "read_committed",
         given["control"],
@@ -77,16 +76,6 @@ def _bounds(given: Mapping[str, Any]) -> tuple[Bounds, Bounds]:
     return (ends["offset"][0], ends["offset"][1]), (ends["timestamp"][0], ends["timestamp"][1])
 
 
-def _digest(text: str) -> bytes:
-    try:
-        digest = bytes.fromhex(text)
-    except ValueError:
-        digest = b""
-    if len(digest) != 32:
-        raise UsageError(f"--key-sha256 {text}: a SHA-256 has 64 hexadecimal digits")
-    return digest
-
-
 def print_outcome(done: Sequence[Coverage], unread: Sequence[str]) -> int:
     """Say on stderr what was not exported; the exit status."""
     sentences = [*unread, *(sentence for coverage in done for sentence in coverage.sentences())]
@@ -96,19 +85,3 @@ def print_outcome(done: Sequence[Coverage], unread: Sequence[str]) -> int:
         complain(f"{len(sentences) - _SHOWN_PROBLEMS} more such messages; --manifest FILE has all of them")
     status = max((coverage.status for coverage in done), default=exit_status.CLEAN)
     return exit_status.UNREADABLE if unread else status
-
-
-def count_keys(paths: Sequence[str], remote: Sequence[str], given: Mapping[str, Any]) -> int:
-    """Print the files that still have a key; the exit status."""
-    from kidx.export.key_search import key_table
-    from kidx.export.sources import find_sources
-    from kidx.report.printing import print_table
-
-    asked = asked_for(given)
-    if asked.key is None and asked.key_sha256 is None:
-        raise UsageError("--count needs a key; add --key or --key-sha256")
-    form = given["form"]
-    if form not in ("jsonl", "csv"):
-        raise UsageError(f"--count prints jsonl or csv, not {form}")
-    sources, unread = find_sources(paths, wanted_from(given), remote)
-    return print_table(key_table(sources, unread, asked), form)

@@ -6,6 +6,7 @@ import click
 
 from kidx.cli import options
 from kidx.cli.paths import from_file_option, paths_from
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import PATH
 from kidx.report.printing import show_table
 
@@ -30,9 +31,16 @@ _EXAMPLES = options.examples(
     help="Write the rows to a new file: .parquet, .arrow, .csv or .jsonl.",
 )
 @click.option("--master", metavar="URL", help="Run the query in Spark: spark://HOST:PORT, local[N], yarn, k8s://URL.")
+@tier_options
 @options.max_inflate_option
 def command(
-    sql: str, paths: tuple[str, ...], from_file: str | None, form: str, output: str | None, master: str | None
+    sql: str,
+    paths: tuple[str, ...],
+    from_file: str | None,
+    form: str,
+    output: str | None,
+    master: str | None,
+    remote: tuple[str, ...],
 ) -> int:
     """Run SQL over the logs and indexes below PATH: in DuckDB, or with --master in Spark.
 
@@ -50,7 +58,7 @@ def command(
     from kidx.sql.outcome import Outcome
     from kidx.surgery.output import refuse_file
 
-    expanded, outcome = paths_from(paths, from_file), Outcome()
+    expanded, outcome = paths_from(paths + remote, from_file), Outcome()
     if output is not None:
         refuse_file(output)
     arrow()  # says what is missing, before a module imports it

@@ -27,27 +27,16 @@ Exit status: 0 clean, 1 findings at or above --fail-level, 3 something could not
 @click.argument("paths", nargs=-1, type=PATH, metavar="PATH...")
 @from_file_option
 @format_option("junit", "sarif", "github")
-@click.option(
-    "--master",
-    metavar="URL",
-    default="local[*]",
-    show_default=True,
-    help="Spark's master: local[N], spark://..., yarn, k8s://...",
-)
+@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master: spark://, yarn.")
 @click.option("--conf", "config", multiple=True, type=SparkSetting(), help="A setting of Spark's own; may be repeated.")
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="Keep results here (or at a URI), and read only what has changed the next time.",
-)
+@click.option("--out", type=PATH, metavar="DIR", help="Keep results here, or at a URI; later read what has changed.")
+@click.option("--table", metavar="NAME", help="Append the findings to a table of a catalog: catalog.db.findings.")
+@click.option("--metrics", type=PATH, metavar="FILE", help="Write Prometheus metrics of the run here.")
 @click.option("--report", type=click.Choice(["html"]), help="Also write a page with charts: DIR/report.html.")
 @click.option("--entries", is_flag=True, help="Also write every index entry as Parquet below --out.")
 @click.option("--compaction", is_flag=True, help="Show what compaction would save, for every data topic.")
 @click.option("--fresh", is_flag=True, help="Read everything again, even what --out has results for.")
-@click.option(
-    "--spark-log", type=click.Path(dir_okay=False, readable=False), help="Write Spark's own log to this file."
-)
+@click.option("--spark-log", type=PATH, metavar="FILE", help="Write Spark's own log to this file.")
 @reporting_options("kafka", "KX1")
 @checking_options
 def command(
@@ -57,6 +46,8 @@ def command(
     master: str,
     config: tuple[tuple[str, str], ...],
     out: str | None,
+    table: str | None,
+    metrics: str | None,
     report: str | None,
     entries: bool,
     compaction: bool,
@@ -69,14 +60,14 @@ def command(
 
     PATH is a directory, a tree or a pattern, local or in a store (s3://, gs://, hdfs://). Requires kidx[spark].
     """
-    from kidx.pipeline.session import need_spark
+    from kidx.pipeline.session import need_spark, spark_session
 
     need_spark()
     from kidx.checks.catalogue import RULES
-    from kidx.pipeline.output import write_results
-    from kidx.pipeline.scan import Settings, scan
+    from kidx.pipeline.scanning import scan, store_at
     from kidx.report.findings.rows import summary_of
     from kidx.report.screens.fleet import render_fleet
+    from kidx.report.screens.fleet_metrics import write_metrics
     from kidx.report.screens.fleet_page import fleet_page
     from kidx.report.screens.progress import ProgressLine
 
@@ -84,17 +75,25 @@ def command(
         if wanted and out is None:
             raise UsageError(f"{option} needs a place for the results; give one with --out DIR")
     options, expanded = checking.options(reporting.codes(RULES)), paths_from(paths, from_file)
-    with ProgressLine() as progress:
-        settings = Settings(master, dict(config), out, entries, compaction, fresh, spark_log)
-        scanned = scan(expanded, options, settings, progress)
-    checked, tables = scanned.checked, scanned.fleet.tables
     if out is not None:
-        summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))
-        store = write_results(out, scanned, summary)
-        if report:
-            page = fleet_page(tables, checked.findings, summary, scanned.inventory.bytes)
-            store.write("report.html", page.encode("utf-8", "backslashreplace"))
+        store_at(out, expanded)  # before Spark starts
+    with ProgressLine() as progress:
+        progress("starting Spark")
+        with spark_session(master, dict(config), spark_log) as spark:
+            extras = {"fresh": fresh, "entries": entries, "compaction": compaction}
+            scanned = scan(spark, expanded, options, out=out, progress=progress, **extras)
+            checked, fleet = scanned.checked(), scanned.summary()
+            shown = fleet.tables(), fleet.counts()
+            summary = summary_of(checked.findings, checked.coverage, status_of(checked, reporting.fail_level))
+            if table is not None:
+                scanned.append_to(table)
+            if metrics is not None:
+                write_metrics(metrics, scanned.as_object(summary))
+            if out is not None:
+                size = scanned.inventory.bytes
+                page = fleet_page(*shown, checked.findings, summary, size) if report else None
+                scanned.store(summary, page)
     status = reporting.show(form, checked, RULES, expanded)
     if form == "text":
-        render_fleet(tables, sys.stdout)
+        render_fleet(*shown, sys.stdout)
     return status

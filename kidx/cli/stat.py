@@ -10,7 +10,7 @@ import click
 from kidx.cli import options, search_options
 from kidx.cli.choices import OneOf
 from kidx.cli.paths import from_file_option, paths_from
-from kidx.cli.tier_options import key_file_option
+from kidx.cli.tier_options import tier_options
 from kidx.cli.values import PATH
 from kidx.evidence import is_directory
 from kidx.report.printing import print_table
@@ -45,7 +45,7 @@ def known_groups() -> tuple[str, ...]:
 @from_file_option
 @search_options.index_kind_option
 @options.base_offset_option
-@key_file_option
+@tier_options
 @click.option(
     "--sort", type=OneOf("FIELD", known_fields), help="Order by a field of the JSON rows, such as entries or slack."
 )
@@ -57,12 +57,22 @@ def known_groups() -> tuple[str, ...]:
 @click.option("--reverse", is_flag=True, help="With --sort: the largest first.")
 @options.format_option()
 @options.iso_option
-def command(paths: tuple[str, ...], from_file: str | None, by: str | None, form: str, iso: bool, **asked: Any) -> int:
+def command(
+    paths: tuple[str, ...],
+    from_file: str | None,
+    remote: tuple[str, ...],
+    by: str | None,
+    form: str,
+    iso: bool,
+    **asked: Any,
+) -> int:
     """Measure indexes: entries, capacity, zero tail, ranges, density, pages, the warm section.
 
     PATH is an index, a directory (every index below it), a pattern, or `-` (with --kind). Only both ends of each file
-    are read. With --by no file is opened: the lengths of all files below PATH are added up.
+    are read. With --by no file is opened: the lengths of all files below PATH are added up. A remote tier counts like
+    any other path, with the state `remote`.
     """
+    paths += remote
     if by is not None:
         return _print_sizes(paths, from_file, by, form, asked)
     from kidx.report.screens.stat import show

@@ -20,18 +20,8 @@ from typing import Any, TypeVar
 
 from kidx.errors import CannotRead, KidxError, MissingExtra, TooLarge, UsageError, WrongFormat
 from kidx.evidence.file import Evidence
-from kidx.formats.remote_objects import (
-    INDEXES,
-    LOG,
-    MANIFEST,
-    MANIFEST_BYTES,
-    PARTS,
-    SEAL_BYTES,
-    Manifest,
-    Place,
-    parse_manifest,
-    parse_object_name,
-)
+from kidx.formats.object_names import INDEXES, LOG, MANIFEST, PARTS, parse_object_name
+from kidx.formats.remote_objects import MANIFEST_BYTES, SEAL_BYTES, Manifest, Place, parse_manifest
 
 T = TypeVar("T")
 MOST_CHUNK_BYTES = 128 << 20  # of the log; the plugin's default is 4 MiB
@@ -282,10 +272,12 @@ class _ChunkedLog(Evidence):
         if self._cipher is not None:
             data = memoryview(_unsealed(self._cipher, self._manifest.aad, data, self.path, span))
         if self._manifest.compressed:
-            from kidx.formats.compression import ZSTD, inflate
+            from kidx.formats.compression import ZSTD, BudgetSpent, inflate
 
             try:
                 data = inflate(ZSTD, data, limit_bytes=max(size, 1))
+            except BudgetSpent as e:
+                raise CannotRead(f"{self.path}: chunk {number}: {e}") from None
             except KidxError as e:
                 raise DamagedObject(self.path, f"chunk {number}: {e}", span) from None
         if len(data) != size:

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.exit_status import FINDINGS, UNREADABLE
-from kidx.export.reading import Asked, with_key
 from kidx.export.sources import Copy, Source
 from kidx.logdir.cluster import Cluster
 from kidx.logdir.log_dir import CLEANED_TO, LogDir
 from kidx.logdir.names import LOG
 from kidx.logdir.tree import Partition, Segment
 from kidx.segments.column_reader import LogIndexes, Wanted, read_columns
+from kidx.segments.sought_key import SoughtKey
 from kidx.segments.walk import PREALLOCATED
 from kidx.state.metadata import cluster_of
 from kidx.tables.table import INT, TEXT, TIMESTAMP, Column, Notes, Table
@@ -61,8 +61,8 @@ class Found(NamedTuple):
     largest_timestamp: int
 
 
-def key_table(sources: Iterable[Source], unread: Iterable[CannotRead], asked: Asked) -> Table:
-    """kidx.key_count.v1: a row for each file with records that have the key of `asked`.
+def key_table(sources: Iterable[Source], unread: Iterable[CannotRead], key: SoughtKey) -> Table:
+    """kidx.key_count.v1: a row for each file with records that have a key.
 
     The table's status is 0 where there is none, 1 where there are some, 3 where something could not be read: a batch
     that cannot be decoded whole may have the key.
@@ -70,13 +70,13 @@ def key_table(sources: Iterable[Source], unread: Iterable[CannotRead], asked: As
     notes = Notes()
     for e in unread:
         notes.add(str(e), UNREADABLE)
-    return Table(SCHEMA, _COLUMNS, _rows(sources, asked, notes), notes=notes)
+    return Table(SCHEMA, _COLUMNS, _rows(sources, key, notes), notes=notes)
 
 
-def _rows(sources: Iterable[Source], asked: Asked, notes: Notes) -> Iterator[tuple[Any, ...]]:
+def _rows(sources: Iterable[Source], key: SoughtKey, notes: Notes) -> Iterator[tuple[Any, ...]]:
     for source in sources:
         for copy in source.copies:
-            found = [f for s in copy.segments if (f := _search(s, asked, notes)) is not None]
+            found = [f for s in copy.segments if (f := _search(s, key, notes)) is not None]
             fate = _Fate(source, copy, found)
             for each in found:
                 notes.status = max(notes.status, FINDINGS)
@@ -86,18 +86,17 @@ def _rows(sources: Iterable[Source], asked: Asked, notes: Notes) -> Iterator[tup
                 yield source.topic, source.partition, path, state, *numbers, fate.of(each, state)
 
 
-def _search(segment: Segment, asked: Asked, notes: Notes) -> Found | None:
+def _search(segment: Segment, key: SoughtKey, notes: Notes) -> Found | None:
     file = segment.files[LOG]
     records = tombstones = 0
     first, last = -1, (-1, -1, False)
     largest = -1
     try:
         with file.open() as log:
-            wanted = Wanted(asked.offsets, asked.timestamps, asked.producer_id, damaged=True)
-            reader = read_columns(log, LogIndexes.next_to(file.path), wanted)
+            reader = read_columns(log, LogIndexes.next_to(file.path), Wanted(damaged=True))
             for columns in reader:
                 largest = max(largest, int(columns.timestamp.max()))
-                columns = with_key(columns, asked)
+                columns = columns.where(key.among(columns.key))
                 if not len(columns):
                     continue
                 absent = columns.value.length < 0

@@ -18,13 +18,13 @@ from kidx.export.transactions import Transactions, mask_of, transactions_of, val
 from kidx.logdir.names import LOG
 from kidx.segments.column_reader import DamagedRange, LogIndexes, Wanted, read_columns
 from kidx.segments.record_columns import RecordColumns
+from kidx.segments.sought_key import SoughtKey
 from kidx.segments.walk import PREALLOCATED
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from kidx.logdir.tree import Segment
-    from kidx.text.spans import Spans
 
     Bools = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ Bounds = tuple[int | None, int | None]  # least and most, both included, None fo
 
 
 class Asked(NamedTuple):
-    """Which records are wanted. `key` is the key's bytes, `key_sha256` their digest; None for any.
+    """Which records are wanted; None for any.
 
     `damaged`: also those of batches whose CRC is wrong; `control`: markers, too; `committed`: only those that a
     read_committed consumer is given.
@@ -43,8 +43,7 @@ class Asked(NamedTuple):
 
     offsets: Bounds = (None, None)
     timestamps: Bounds = (None, None)
-    key: bytes | None = None
-    key_sha256: bytes | None = None
+    key: SoughtKey | None = None
     producer_id: int | None = None
     committed: bool = False
     control: bool = False
@@ -209,7 +208,7 @@ class PartitionRecords:
             control = mask_of(columns, "control")
             coverage.markers_left_out += int(control.sum())
             columns = _without(columns, control)
-        return with_key(columns, asked)
+        return columns if asked.key is None else columns.where(asked.key.among(columns.key))
 
 
 def _reason(hole: Sequence[DamagedRange]) -> str | None:
@@ -225,32 +224,3 @@ def _positions(columns: RecordColumns) -> Ints:
 
 def _without(columns: RecordColumns, unwanted: Bools) -> RecordColumns:
     return columns.where(~unwanted) if unwanted.any() else columns
-
-
-def _equal(spans: Spans, wanted: bytes) -> Bools:
-    """Which strings equal one: bool, shape (n,)."""
-    equal: Bools = spans.length == len(wanted)
-    if wanted and equal.any():
-        items = np.ndarray(len(spans.data) - len(wanted) + 1, f"V{len(wanted)}", spans.data.data, 0, (1,))
-        equal[equal] = items[spans.start[equal]] == np.void(wanted)
-    return equal
-
-
-def with_key(columns: RecordColumns, asked: Asked) -> RecordColumns:
-    """The records with the key, or the digest of a key, that is asked for; all if none is."""
-    if asked.key is not None:
-        columns = columns.where(_equal(columns.key, asked.key))
-    if asked.key_sha256 is not None:
-        columns = columns.where(_of_digest(columns, asked.key_sha256))
-    return columns
-
-
-def _of_digest(columns: RecordColumns, digest: bytes) -> Bools:
-    from hashlib import sha256
-
-    known: dict[bytes | None, bool] = {None: False}
-    keys = columns.key.tolist()
-    for key in keys:
-        if key is not None and key not in known:
-            known[key] = sha256(key).digest() == digest
-    return np.array([known[key] for key in keys], np.bool_)

@@ -1,7 +1,7 @@
-"""The objects of a remote log segment: their names, and the manifest that Aiven's plugin writes for each segment.
+"""The manifest of a remote log segment, which Aiven's plugin writes for each segment.
 
-Sources: LocalTieredStorage and RemoteLogSegmentFileset (kafka-storage's tests); ObjectKeyFactory, SegmentManifestV1,
-SegmentIndexesV1, FixedSizeChunkIndex, VariableSizeChunkIndex and ChunkSizesBinaryCodec (Aiven's plugin).
+Sources: SegmentManifestV1, SegmentIndexesV1, FixedSizeChunkIndex, VariableSizeChunkIndex and ChunkSizesBinaryCodec
+(Aiven's plugin).
 """
 
 from __future__ import annotations
@@ -12,52 +12,15 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from kidx.errors import KidxError, WrongFormat
+from kidx.formats.object_names import PARTS, is_id
 
-LOG, INDEXES, MANIFEST = ".log", ".indexes", ".rsm-manifest"
-# What a segment's copy consists of besides the log, by the suffixes of LocalTieredStorage. Aiven's plugin joins these
-# parts in one object; its manifest names them as here.
-PARTS = {
-    ".index": "offset",
-    ".timeindex": "timestamp",
-    ".snapshot": "producerSnapshot",
-    ".leader_epoch_checkpoint": "leaderEpoch",
-    ".txnindex": "transaction",
-}
-SUFFIXES = (LOG, *PARTS, INDEXES, MANIFEST)
 MANIFEST_BYTES = 16 << 20
 MOST_CHUNKS = 1 << 20  # of a segment, which has at most 2 GiB: the smallest chunks are 2 KiB on average
 SEAL_BYTES = 28  # what AES-GCM adds to a piece: 12 bytes of IV, 16 of tag
 
-_BASE_DIGITS, _ID_CHARACTERS = 20, 22
+_TOPIC_CHARACTERS = 249
 _LARGEST = 2**63 - 1
 _LARGEST_FILE = 2**31 - 1
-
-
-class ObjectName(NamedTuple):
-    """The name of one object: `segment_id` is the remote log segment's id, `suffix` one of SUFFIXES."""
-
-    base_offset: int
-    segment_id: str
-    suffix: str
-
-
-def parse_object_name(name: str) -> ObjectName | None:
-    """What a file's name (not a path) says, or None: `<base offset, 20 digits>-<segment id><suffix>`.
-
-    Ids may contain `-` and `_`, so the name is cut at fixed widths.
-    """
-    digits, dash, rest = name[:_BASE_DIGITS], name[_BASE_DIGITS : _BASE_DIGITS + 1], name[_BASE_DIGITS + 1 :]
-    segment_id, suffix = rest[:_ID_CHARACTERS], rest[_ID_CHARACTERS:]
-    if dash != "-" or suffix not in SUFFIXES or len(digits) != _BASE_DIGITS:
-        return None
-    if not (digits.isascii() and digits.isdigit() and is_id(segment_id)) or int(digits) > _LARGEST:
-        return None
-    return ObjectName(int(digits), segment_id, suffix)
-
-
-def is_id(text: str) -> bool:
-    """Whether a text has the form of Kafka's Uuid: 22 characters of URL-safe base64."""
-    return len(text) == _ID_CHARACTERS and text.isascii() and text.replace("-", "a").replace("_", "a").isalnum()
 
 
 class Place(NamedTuple):
@@ -174,7 +137,7 @@ def parse_manifest(data: bytes) -> Manifest:
         compressed,
         data_key,
         aad,
-        names.text("topic"),
+        names.topic("topic"),
         partition.id("topicId"),
         names.number("partition", 0, _LARGEST_FILE),
         segment.id("id"),
@@ -229,6 +192,14 @@ class _Fields:
         value = self.text(name)
         if not is_id(value):
             raise WrongFormat(f"{self._path}{name} is {_shown(value)}, not an id (22 characters of base64)")
+        return value
+
+    def topic(self, name: str) -> str:
+        """A topic's name, of which files are named: Topic.validate allows nothing that a path could mean."""
+        value = self.text(name)
+        plain = value.replace(".", "a").replace("_", "a").replace("-", "a")
+        if not (0 < len(value) <= _TOPIC_CHARACTERS and plain.isascii() and plain.isalnum()) or value in (".", ".."):
+            raise WrongFormat(f"{self._path}{name} is {_shown(value)}, not a name of a topic")
         return value
 
     def binary(self, name: str) -> bytes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kidx.errors import UsageError
 from kidx.formats.indexes import INDEX_OF_KIND as INDEX_OF_KIND
 from kidx.formats.indexes import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, IndexFormat
-from kidx.formats.remote_objects import INDEXES, MANIFEST, PARTS, parse_object_name
+from kidx.formats.object_names import INDEXES, MANIFEST, PARTS, parse_object_name
 
 LOG, OFFSET, TIME, TRANSACTION = "log", OFFSET_INDEX.kind, TIME_INDEX.kind, TRANSACTION_INDEX.kind
 PRODUCER_SNAPSHOT, METADATA_SNAPSHOT = "producer_snapshot", "metadata_snapshot"

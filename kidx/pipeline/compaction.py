@@ -2,15 +2,14 @@
 
 Full means: with an offset map that holds all keys of the cleanable part. Three steps run on Spark. Tasks read the dirty
 part and return each key's digest with its first and latest offset. DataFrames aggregate these by partition (groupBy,
-min, max). A task for each partition then reads the log again and decides about each record as kidx.cleaner does, with
+min, max). A task then reads the log again and decides about each record as kidx.cleaner does, with
 those latest offsets. Neither keys nor records pass through the JVM.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,61 +20,34 @@ from kidx.cleaner.map_filling import dirty_keys, dirty_segments
 from kidx.cleaner.plan import CleanerOptions, Pass
 from kidx.cleaner.retention import DROPPED
 from kidx.errors import KidxError
-from kidx.evidence import absolute
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
-from kidx.pipeline.inventory import Unit, pack
+from kidx.pipeline.fleet_compaction import COMPACTION, compaction_row
+from kidx.pipeline.frames import Row, from_arrow_text, spark_schema
 from kidx.pipeline.latest_offsets import DIGEST, LatestOffsets
-from kidx.pipeline.results import Row, from_arrow_text, to_arrow_text
-from kidx.pipeline.waves import GROUP_BYTES, spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame
 
 _KEYS_AT_ONCE = 1 << 17  # distinct keys that a task holds before it returns them
 _NOT_DATA = ("__cluster_metadata",)  # the quorum's log, which snapshots clean
-_UNIT = pa.schema([("group", pa.int32()), ("unit", pa.int32()), ("directory", pa.string()), ("now_ms", pa.int64())])
-_KEY = pa.schema([("unit", pa.int32()), ("digest", pa.binary()), ("first", pa.int64()), ("latest", pa.int64())])
-_JUDGEMENT = (
-    *("first_dirty", "first_uncleanable", "checkpointed", "records", "kept", "dropped"),
-    *("bytes_before", "bytes_after", "distinct_keys", "ends_new"),
-)
-_JUDGED = pa.schema([("unit", pa.int32()), ("judged", pa.string())])
+_KEY = pa.schema([("path", pa.string()), ("digest", pa.binary()), ("first", pa.int64()), ("latest", pa.int64())])
 
 
-def compactable(units: Iterable[Unit]) -> list[Unit]:
-    """The units that a cleaner could clean: complete partition directories of data topics."""
-    return [u for u in units if u.target.names is None and u.place.topic and u.place.topic not in _NOT_DATA]
+def judge_compaction(results: DataFrame, tasks: int, now_ms: int) -> DataFrame:
+    """A row of COMPACTION for each partition that a cleaner could clean: the result of a full pass at `now_ms`.
 
-
-def judge_compaction(session: Callable[[], SparkSession], units: Iterable[Unit], now_ms: int) -> list[Row]:
-    """The result of a full pass at `now_ms` over each compactable unit, in order: its place and `judge`'s row."""
-    wanted = compactable(units)
-    if not wanted:
-        return []
-    groups = pack([unit.cost for unit in wanted], GROUP_BYTES)
-    requests = [
-        {"group": group, "unit": number, "directory": to_arrow_text(absolute(unit.target.directory)), "now_ms": now_ms}
-        for number, (unit, group) in enumerate(zip(wanted, groups, strict=True))
-    ]
-    rows = _on_spark(session(), requests, max(groups) + 1)
-    judged = {row["unit"]: json.loads(row["judged"]) for row in rows}
-    return [
-        {"broker": unit.place.broker, "topic": unit.place.topic, "partition": unit.place.partition} | judged[number]
-        for number, unit in enumerate(wanted)
-        if judged[number] is not None
-    ]
-
-
-def _on_spark(spark: SparkSession, requests: list[Row], groups: int) -> list[Row]:
+    `results` are rows of RESULT. Both steps run in `tasks` tasks.
+    """
     from pyspark.sql import functions as f
 
-    sent = spark.createDataFrame(pa.Table.from_pylist(requests, schema=_UNIT))
-    keys = sent.repartitionById(groups, "group").mapInArrow(read_keys, spark_schema(_KEY))
-    distinct = keys.groupBy("unit", "digest").agg(f.min("first").alias("first"), f.max("latest").alias("latest"))
-    together = sent.groupBy("unit").cogroup(distinct.groupBy("unit"))
-    rows: list[Row] = together.applyInArrow(_judge_group, spark_schema(_JUDGED)).toArrow().to_pylist()
-    return rows
+    data = results.where(f.col("topic").isNotNull() & ~f.col("topic").isin(*_NOT_DATA) & (f.col("segments") > 0))
+    place = f.col("cluster_id").alias("cluster"), "broker", "topic", "partition"
+    sent = data.select("path", *place, f.lit(now_ms).alias("now_ms")).repartition(tasks, "path")
+    keys = sent.mapInArrow(read_keys, spark_schema(_KEY)).repartition(tasks, "path")
+    distinct = keys.groupBy("path", "digest").agg(f.min("first").alias("first"), f.max("latest").alias("latest"))
+    together = sent.groupBy("path").cogroup(distinct.groupBy("path"))
+    return together.applyInArrow(_judge_group, spark_schema(COMPACTION))
 
 
 def read_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,30 +57,32 @@ def read_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for row in batch.to_pylist():
             held: dict[bytes, list[int]] = {}
             try:
-                reader = PartitionReader(Partition(from_arrow_text(row["directory"])))
+                reader = PartitionReader(Partition(from_arrow_text(row["path"])))
                 for key, offset in dirty_keys(reader, dirty_range(reader, 0, row["now_ms"])):
                     known = held.setdefault(digest.one(key), [offset, offset])
                     known[1] = offset
                     if len(held) >= _KEYS_AT_ONCE:
-                        yield _keys(row["unit"], held)
+                        yield _keys(row["path"], held)
                         held = {}
             except KidxError:  # the second step reports why
                 continue
-            yield _keys(row["unit"], held)
+            yield _keys(row["path"], held)
 
 
-def _keys(unit: int, held: dict[bytes, list[int]]) -> pa.RecordBatch:
+def _keys(path: str, held: dict[bytes, list[int]]) -> pa.RecordBatch:
     first, latest = zip(*held.values(), strict=True) if held else ((), ())
     return pa.RecordBatch.from_pydict(
-        {"unit": [unit] * len(held), "digest": list(held), "first": first, "latest": latest}, schema=_KEY
+        {"path": [path] * len(held), "digest": list(held), "first": first, "latest": latest}, schema=_KEY
     )
 
 
 def _judge_group(units: pa.Table, keys: pa.Table) -> pa.Table:
-    """The function for applyInArrow: one unit and its keys in, `judge`'s row out, as JSON."""
+    """The function for applyInArrow: one unit and its keys in, its row of COMPACTION out."""
     (unit,) = units.to_pylist()
-    judged = judge(from_arrow_text(unit["directory"]), keys, unit["now_ms"])
-    return pa.Table.from_pylist([{"unit": unit["unit"], "judged": json.dumps(judged)}], schema=_JUDGED)
+    judged = judge(from_arrow_text(unit["path"]), keys, unit["now_ms"])
+    place = {name: unit[name] for name in ("cluster", "broker", "topic", "partition")}
+    rows = [] if judged is None else [compaction_row(place | judged)]
+    return pa.Table.from_pylist(rows, schema=COMPACTION)
 
 
 def judge(directory: str, keys: pa.Table, now_ms: int) -> Row | None:
@@ -159,4 +133,4 @@ def _ends_new(keys: pa.Table) -> bool:
 
 
 def _not_judged(why: str) -> Row:
-    return dict.fromkeys(_JUDGEMENT) | {"why_not": why}
+    return dict.fromkeys(COMPACTION.names[4:-1]) | {"ends_new": None, "why_not": why}

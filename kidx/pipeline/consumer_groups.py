@@ -1,23 +1,38 @@
 """Consumer groups whose committed offset lies outside of the log, over a fleet.
 
-Tasks read the bounds of data partitions, and the committed offsets from __consumer_offsets (kidx.state). Both are few
-rows, so the driver joins them.
+Tasks read the bounds of data partitions, and the committed offsets from __consumer_offsets (kidx.state).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
+from kidx.checks.subjects.replicas import CommittedOffset
 from kidx.errors import KidxError
 from kidx.formats.schemas.topics import FAMILY_OF_TOPIC, GROUP
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
-from kidx.pipeline.inventory import Place
+from kidx.pipeline.frames import from_arrow_text
 from kidx.state.facts import Fact
 from kidx.state.replay import Moment, state_at
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 BEFORE_START, AFTER_END = "before_start", "after_end"
+STRANDED = pa.schema(
+    [
+        *((name, pa.string()) for name in ("cluster", "group", "topic")),
+        ("partition", pa.int32()),
+        *((name, pa.int64()) for name in ("committed", "committed_at", "log_start", "log_end")),
+        ("why", pa.string()),
+        ("records", pa.int64()),
+        *((name, pa.string()) for name in ("broker", "committed_on", "directory")),
+    ]
+)
 
 
 class Commit(NamedTuple):
@@ -59,43 +74,48 @@ def _commit(fact: Fact) -> Commit:
     return Commit(key["group"], key["topic"], key["partition"], fact.value["offset"], fact.timestamp)
 
 
-def stranded_groups(found: Iterable[tuple[Place, Contents]]) -> list[dict[str, object]]:
-    """A row for each committed offset outside of its log, ordered by group and partition.
+def stranded_groups(results: DataFrame) -> DataFrame:
+    """A row of STRANDED for each committed offset outside of its log, from rows of RESULT.
 
     Of several replicas the one with the largest end offset counts: it is, or is closest to, the leader. Commits for
-    partitions that are not among the fleet's files are not judged.
+    partitions of other clusters, or that are not among the fleet's files, are not judged.
     """
-    furthest: dict[tuple[str, int], tuple[int, Place, Contents]] = {}
-    for place, contents in found:
-        if place.topic is None or place.partition is None or contents.end_offset is None:
-            continue
-        known = furthest.get((place.topic, place.partition))
-        if known is None or contents.end_offset > known[0]:
-            furthest[place.topic, place.partition] = contents.end_offset, place, contents
-    rows = []
-    for _, kept_by, contents in furthest.values():
-        for commit in contents.commits:
-            known = furthest.get((commit.topic, commit.partition))
-            if known is None:
-                continue
-            end, place, log = known
-            start = log.start_offset or 0
-            if start <= commit.offset <= end:
-                continue
-            lost = commit.offset < start
-            rows.append(
-                {
-                    "group": commit.group,
-                    "topic": commit.topic,
-                    "partition": commit.partition,
-                    "committed": commit.offset,
-                    "committed_at": commit.timestamp,
-                    "log_start": start,
-                    "log_end": end,
-                    "why": BEFORE_START if lost else AFTER_END,
-                    "records": start - commit.offset if lost else commit.offset - end,
-                    "broker": place.broker,
-                    "committed_on": kept_by.broker,
-                }
-            )
-    return sorted(rows, key=lambda row: (str(row["group"]), str(row["topic"]), row["partition"]))
+    from pyspark.sql import functions as f
+
+    facts = "broker", "directory", "start_offset", "end_offset", "commits"
+    named = [f.col("cluster_id").alias("cluster"), "topic", "partition"]
+    furthest = (
+        results.where("topic is not null and end_offset is not null")
+        .groupBy(*named)
+        .agg(f.max_by(f.struct(*facts), "end_offset").alias("r"))
+    )
+    logs = furthest.select("cluster", "topic", "partition", "r.broker", "r.directory", "r.start_offset", "r.end_offset")
+    commits = furthest.where(f.size("r.commits") > 0).select(
+        f.col("cluster").alias("of"), f.col("r.broker").alias("committed_on"), f.explode("r.commits").alias("c")
+    )
+    same = f.col("cluster").eqNullSafe(f.col("of")) & (f.col("topic") == f.col("c.topic"))
+    joined = commits.join(logs, same & (f.col("partition") == f.col("c.partition")))
+    start, end, offset = f.col("start_offset"), f.col("end_offset"), f.col("c.offset")
+    return joined.where((offset < start) | (offset > end)).select(
+        "cluster",
+        f.col("c.group").alias("group"),
+        "topic",
+        "partition",
+        offset.alias("committed"),
+        f.col("c.timestamp").alias("committed_at"),
+        start.alias("log_start"),
+        end.alias("log_end"),
+        f.when(offset < start, BEFORE_START).otherwise(AFTER_END).alias("why"),
+        f.when(offset < start, start - offset).otherwise(offset - end).alias("records"),
+        "broker",
+        "committed_on",
+        "directory",
+    )
+
+
+def commit_of(row: Mapping[str, Any], *, live: bool) -> CommittedOffset:
+    """The commit in a row of STRANDED, as the rules examine it."""
+    directory = from_arrow_text(row["directory"])
+    bounds = row["log_start"], row["log_end"]
+    commit = row["group"], row["topic"], row["partition"], row["committed"], row["committed_at"]
+    return CommittedOffset(*commit, directory, *bounds, live)

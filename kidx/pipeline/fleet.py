@@ -1,192 +1,222 @@
-"""The tables about a fleet, computed from the results of the tasks. Each table has a schema (docs/schemas-fleet.md).
+"""The tables about a fleet, as DataFrames over the results of the tasks. docs/schemas-fleet.md documents their fields.
 
-Brokers are named by the paths of their log dirs.
+Brokers are named by the paths of their log dirs, clusters by their cluster.id.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from kidx.checks.catalogue import RULES
-from kidx.findings import ERROR, NOTE, WARNING, Finding
-from kidx.pages.geometry import PAGE_BYTES
-from kidx.pipeline.fleet_compaction import compaction_tables
-from kidx.pipeline.inventory import Place, place_of
-from kidx.pipeline.segment_facts import SegmentFacts
+from kidx.checks.engine.discovery import findings_about
+from kidx.checks.engine.log_dirs import check_log_dirs
+from kidx.checks.engine.options import Options
+from kidx.checks.subjects.log_dirs import LogDirs
+from kidx.findings import ERROR, SEVERITIES, Finding, limited
+from kidx.logdir.log_dir import METADATA_TOPIC, LogDir
+from kidx.pipeline.consumer_groups import STRANDED, commit_of
+from kidx.pipeline.fleet_compaction import CLEANERS, COMPACTION, COMPACTION_TOPICS
+from kidx.pipeline.frames import Row, TaskFunction, from_arrow_text, map_rows, spark_schema, to_arrow_text
+from kidx.pipeline.places import place_of
+from kidx.pipeline.replica_sets import judge_replicas, replica_sets
+from kidx.pipeline.results import (
+    PLACED_FINDINGS,
+    SIZES,
+    STALLED,
+    WARM_SECTION,
+    finding_row,
+    replica_of,
+    retained_in,
+)
+from kidx.pipeline.tasks import as_given
 
-FleetRow = dict[str, Any]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_INT, _TEXT = pa.int64(), pa.string()
+_PLACE = [("cluster", _TEXT), ("broker", _TEXT), ("topic", _TEXT), ("partition", pa.int32())]
+_MEASURES = [
+    ("partitions", _INT),
+    *((name, _INT) for name in SIZES),
+    ("log_bytes_per_entry", _INT),
+    *((f"{severity}s", _INT) for severity in SEVERITIES),
+]
+_HELD = pa.struct([("size", _INT), ("crc", _INT), ("leader_epoch", _INT)])
+_REPLICA = pa.struct(
+    [
+        ("broker", _TEXT),
+        ("log_end", _INT),
+        ("behind", _INT),
+        ("empty", pa.bool_()),
+        ("differs", pa.bool_()),
+        ("held", _HELD),
+    ]
+)
+REPLICAS = pa.schema(
+    [
+        *((name, _TEXT) for name in ("cluster", "topic_id", "topic")),
+        ("partition", pa.int32()),
+        ("replicas", pa.list_(_REPLICA)),
+        ("agree", pa.bool_()),
+        ("diverges_at", _INT),
+        ("cleaned_below", _INT),
+    ]
+)
+_JUDGED = pa.schema([*REPLICAS, ("findings", pa.list_(pa.struct(list(PLACED_FINDINGS))))])
+
+
+# The tables: the schema of a row, by name and as Arrow fields.
 TABLES = {
-    "brokers": "kidx.fleet_broker.v1",
-    "topics": "kidx.fleet_topic.v1",
-    "partitions": "kidx.fleet_partition.v1",
-    "rules": "kidx.fleet_rule.v1",
-    "warm_sections": "kidx.fleet_warm_section.v1",
-    "stalled_retention": "kidx.fleet_stalled_retention.v1",
-    "replicas": "kidx.fleet_replicas.v1",
-    "stranded_groups": "kidx.fleet_stranded_group.v1",
-    "compaction": "kidx.fleet_compaction.v1",
-    "compaction_topics": "kidx.fleet_compaction_topic.v1",
-    "cleaners": "kidx.fleet_cleaner.v1",
+    "brokers": ("kidx.fleet_broker.v1", pa.schema([*_PLACE[:2], *_MEASURES])),
+    "topics": ("kidx.fleet_topic.v1", pa.schema([_PLACE[0], _PLACE[2], *_MEASURES])),
+    "partitions": ("kidx.fleet_partition.v1", pa.schema([*_PLACE, *_MEASURES[1:]])),
+    "rules": (
+        "kidx.fleet_rule.v1",
+        pa.schema(
+            [(n, _TEXT) for n in ("rule", "name", "severity")]
+            + [(n, _INT) for n in ("findings", "files", "partitions")]
+        ),
+    ),
+    "warm_sections": ("kidx.fleet_warm_section.v1", pa.schema([*_PLACE, *WARM_SECTION])),
+    "stalled_retention": ("kidx.fleet_stalled_retention.v1", pa.schema([*_PLACE, *STALLED])),
+    "replicas": ("kidx.fleet_replicas.v2", REPLICAS),
+    "stranded_groups": ("kidx.fleet_stranded_group.v1", STRANDED),
+    "compaction": ("kidx.fleet_compaction.v1", COMPACTION),
+    "compaction_topics": ("kidx.fleet_compaction_topic.v1", COMPACTION_TOPICS),
+    "cleaners": ("kidx.fleet_cleaner.v1", CLEANERS),
 }
 
 
-@dataclass(slots=True)
-class Fleet:
-    """The tables by name (see TABLES), each a list of rows with the same keys."""
+class JudgeCommits(TaskFunction):
+    """Rows of STRANDED in, findings out."""
 
-    tables: dict[str, list[FleetRow]] = field(default_factory=dict)
+    def __init__(self, *, live: bool) -> None:
+        super().__init__(PLACED_FINDINGS)
+        self.live = live
 
-    def __getitem__(self, name: str) -> list[FleetRow]:
-        return self.tables[name]
+    def rows(self, sent: Iterator[Row]) -> Iterator[Row]:
+        for row in sent:
+            for finding in limited(findings_about(commit_of(row, live=self.live))):
+                yield _placed(finding, row["cluster"], [])
 
 
-def fleet_of(
-    segments: Sequence[SegmentFacts],
-    findings: Iterable[Finding],
-    replicas: list[FleetRow],
+class JudgeRetention(TaskFunction):
+    """Rows of RESULT in, findings out."""
+
+    def __init__(self, now_ms: int) -> None:
+        super().__init__(PLACED_FINDINGS)
+        self.now_ms = now_ms
+
+    def rows(self, sent: Iterator[Row]) -> Iterator[Row]:
+        for row in sent:
+            for retained in retained_in(row, self.now_ms):
+                for finding in limited(findings_about(retained)):
+                    yield _placed(finding, row["cluster_id"], [])
+
+
+class JudgeLogDirs(TaskFunction):
+    """The log dirs of a fleet in, findings about each of them and about all together out. One task has all of them.
+
+    A row with a null `log_dir` is a directory with an error in its files.
+    """
+
+    def __init__(self, roots: list[tuple[str, str]], options: Options) -> None:
+        super().__init__(PLACED_FINDINGS)
+        self.roots, self.options = roots, options
+
+    def rows(self, sent: Iterator[Row]) -> Iterator[Row]:
+        directories, damaged = [], []
+        for row in sent:
+            path = from_arrow_text(row["path"])
+            if row["log_dir"]:
+                directories.append(path)
+            else:
+                damaged.append(Finding("", ERROR, f"{path}/-", None, None, None, None, None, "", ""))
+        for finding in check_log_dirs(sorted(directories), self.options, LogDirs(), damaged).findings:
+            log_dir = next((d for d in directories if finding.file.startswith(d + "/")), place_of(finding.file).broker)
+            yield _placed(finding, LogDir(log_dir).identity.cluster_id, self.roots)
+
+
+def _placed(finding: Finding, cluster: str | None, roots: list[tuple[str, str]]) -> Row:
+    """A finding as a row of PLACED_FINDINGS, with the paths that the user gave."""
+    file = finding.file
+    place = place_of(file)
+    if place.topic is None:
+        place = place_of(file.rpartition("/")[0] or ".")
+    row = as_given(finding_row(finding), roots)
+    directory = row["file"] if place_of(file).topic is not None else row["file"].rpartition("/")[0] or "."
+    where = place._asdict() | {
+        "broker": to_arrow_text(place.broker),
+        "topic": place.topic and to_arrow_text(place.topic),
+    }
+    return {"cluster": cluster, **where, "directory": directory, **row}
+
+
+def judged_replicas(results: DataFrame, roots: list[tuple[str, str]], *, live: bool) -> DataFrame:
+    """A row of REPLICAS with `findings` for each partition that several directories have."""
+
+    def judge(rows: pa.Table) -> pa.Table:
+        """Rows of RESULT of one topic's name and partition in, a row for each set of replicas out."""
+        judged = []
+        for replicas in replica_sets(replica_of(row) for row in rows.to_pylist()):
+            row, findings = judge_replicas(replicas, live=live)
+            judged.append(row | {"findings": [_placed(f, row["cluster"], roots) for f in findings]})
+        return pa.Table.from_pylist(judged, schema=_JUDGED)
+
+    shared = results.where("compared").groupBy("topic", "partition")
+    return shared.applyInArrow(judge, spark_schema(_JUDGED))
+
+
+def unit_findings(results: DataFrame) -> DataFrame:
+    """The findings of the checks, from rows of RESULT, as rows of PLACED_FINDINGS."""
+    from pyspark.sql import functions as f
+
+    place = f.col("cluster_id").alias("cluster"), "broker", "topic", "partition", "directory"
+    found = results.where(f.size("findings") > 0).select(*place, f.explode("findings").alias("f"))
+    return found.select(*PLACED_FINDINGS.names[:5], "f.*")
+
+
+def fleet_findings(
+    results: DataFrame,
+    judged: DataFrame,
+    stranded: DataFrame,
+    roots: list[tuple[str, str]],
+    options: Options,
     now_ms: int,
-    compaction: Iterable[FleetRow] = (),
-    stranded_groups: Iterable[FleetRow] = (),
-) -> Fleet:
-    """All tables. `replicas` are the rows of compare_replicas, `compaction` those of judge_compaction and
-    `stranded_groups` those of the function of that name."""
-    found = list(findings)
-    places = {s.directory: place_of(s.directory) for s in segments}
-    places |= {d: place_of(d) for d in {f.file.rpartition("/")[0] or "." for f in found} - places.keys()}
-    named = [(places[s.directory], s) for s in segments]
-    located = [(places[f.file.rpartition("/")[0] or "."], f) for f in found]
-    return Fleet(
-        {
-            "brokers": _grouped(named, located, lambda p: {"broker": p.broker}),
-            "topics": _grouped(named, located, lambda p: {"topic": p.topic}),
-            "partitions": _grouped(named, located, _partition_key),
-            "rules": _rules(found),
-            "warm_sections": _warm_sections(named),
-            "stalled_retention": _stalled_retention(named, now_ms),
-            "replicas": replicas,
-            "stranded_groups": list(stranded_groups),
-            **compaction_tables(compaction),
-        }
-    )
+) -> DataFrame:
+    """What only more than one directory shows, as rows of PLACED_FINDINGS: log dirs, replicas, groups, retention."""
+    from pyspark.sql import functions as f
+
+    damaged = f.exists("findings", lambda x: x.severity == ERROR) & (f.col("topic") == METADATA_TOPIC)
+    log_dirs = results.where(f.col("log_dir") | damaged).select("path", "log_dir").coalesce(1)
+    found = map_rows(log_dirs, JudgeLogDirs(roots, options))
+    found = found.unionByName(judged.select(f.explode("findings").alias("f")).select("f.*"))
+    found = found.unionByName(map_rows(stranded, JudgeCommits(live=options.live)))
+    found = found.unionByName(map_rows(results.where(f.size("stalled_retention") > 0), JudgeRetention(now_ms)))
+    if options.rules is None or options.rules >= RULES.keys():
+        return found
+    return found.where(f.col("rule").isin(*options.rules))
 
 
-def _partition_key(place: Place) -> FleetRow:
-    return {"broker": place.broker, "topic": place.topic, "partition": place.partition}
+def partition_tables(results: DataFrame, found: DataFrame, judged: DataFrame) -> dict[str, DataFrame]:
+    """The tables with a row for each partition, segment or set of replicas. `found` are the fleet's findings."""
+    from pyspark.sql import functions as f
 
-
-def _grouped(
-    segments: Iterable[tuple[Place, SegmentFacts]],
-    findings: Iterable[tuple[Place, Finding]],
-    key: Callable[[Place], FleetRow],
-) -> list[FleetRow]:
-    """Sizes, index health and page-cache need of each group of partitions.
-
-    `page_cache_bytes` is the size of the warm sections of all active segments' indexes: the pages that look-ups near
-    the log's end touch, and that a broker should have in memory. `log_bytes_per_entry` is the indexes' density.
-    """
-    facts: dict[tuple[Any, ...], list[SegmentFacts]] = defaultdict(list)
-    severities: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    for place, segment in segments:
-        facts[tuple(key(place).values())].append(segment)
-    for place, finding in findings:
-        severities[tuple(key(place).values())][finding.severity] += 1
-    names = tuple(key(Place("", None, None)))
-    rows = []
-    for group in sorted(facts.keys() | severities.keys(), key=lambda g: tuple((v is None, v) for v in g)):
-        held, counts = facts[group], severities[group]
-        entries = sum(s.offset_entries for s in held)
-        log_bytes = sum(s.log_bytes for s in held)
-        rows.append(
-            dict(zip(names, group, strict=True))
-            | {
-                "partitions": len({s.directory for s in held}),
-                "segments": len(held),
-                "log_bytes": log_bytes,
-                "index_bytes": sum(s.index_bytes for s in held),
-                "zero_tail_bytes": sum(s.zero_tail_bytes for s in held),
-                "index_entries": entries,
-                "log_bytes_per_entry": round(log_bytes / entries) if entries else None,
-                "segments_without_entries": sum(1 for s in held if not s.offset_entries and s.log_bytes > 4096),
-                "page_cache_bytes": sum(s.warm_pages for s in held if s.active) * PAGE_BYTES,
-                "errors": counts[ERROR],
-                "warnings": counts[WARNING],
-                "notes": counts[NOTE],
-            }
-        )
-    return rows
-
-
-def _rules(findings: Iterable[Finding]) -> list[FleetRow]:
-    counts: dict[tuple[str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        counts[finding.rule, finding.severity].append(finding)
-    return [
-        {
-            "rule": code,
-            "name": RULES[code].name,
-            "severity": severity,
-            "findings": len(found),
-            "files": len({f.file for f in found}),
-            "partitions": len({f.file.rpartition("/")[0] for f in found}),
-        }
-        for (code, severity), found in sorted(counts.items())
+    place = [f.col("cluster_id").alias("cluster"), "broker", "topic", "partition"]
+    plurals = {severity: f"{severity}s" for severity in SEVERITIES}
+    more = found.groupBy("directory").agg(*(f.count_if(f.col("severity") == s).alias(s) for s in SEVERITIES))
+    counted = [
+        (f.expr(f"size(filter(findings, x -> x.severity = '{s}'))") + f.coalesce(s, f.lit(0))).cast("bigint").alias(p)
+        for s, p in plurals.items()
     ]
-
-
-def _warm_sections(segments: Iterable[tuple[Place, SegmentFacts]]) -> list[FleetRow]:
-    """For each active segment, the offset from which on look-ups stay in the warm section, and its share.
-
-    For a consumer whose next offset is below `warm_from_offset`, or that is more than `warm_records` behind, the broker
-    reads cold pages of this index or of an older segment's.
-    """
-    rows = []
-    for place, s in sorted(segments, key=lambda pair: (pair[1].directory, pair[1].base_offset)):
-        if not s.active or s.last_indexed_offset is None or s.warm_from_offset is None:
-            continue
-        indexed = s.last_indexed_offset - s.base_offset
-        warm = s.last_indexed_offset - s.warm_from_offset
-        rows.append(
-            _partition_key(place)
-            | {
-                "segment": s.base_offset,
-                "warm_from_offset": s.warm_from_offset,
-                "last_indexed_offset": s.last_indexed_offset,
-                "warm_records": warm,
-                "coverage": round(warm / indexed, 4) if indexed > 0 else 1.0,
-                "warm_pages": s.warm_pages,
-            }
-        )
-    return rows
-
-
-def _stalled_retention(segments: Iterable[tuple[Place, SegmentFacts]], now_ms: int) -> list[FleetRow]:
-    """Segments whose largest timestamp lies in the future. Retention by time counts from it, so neither they nor any
-    later segment is deleted before. `held_bytes` are the log bytes of the segment and all later ones."""
-    by_directory: dict[str, list[tuple[Place, SegmentFacts]]] = defaultdict(list)
-    for place, s in segments:
-        if not s.state:
-            by_directory[s.directory].append((place, s))
-    rows = []
-    for directory in sorted(by_directory):
-        ordered = sorted(by_directory[directory], key=lambda pair: pair[1].base_offset)
-        for number, (place, s) in enumerate(ordered):
-            if s.largest_timestamp is None or s.largest_timestamp <= now_ms:
-                continue
-            rows.append(
-                _partition_key(place)
-                | {
-                    "segment": s.base_offset,
-                    "largest_timestamp": s.largest_timestamp,
-                    "ahead_ms": s.largest_timestamp - now_ms,
-                    "held_bytes": sum(later.log_bytes for _, later in ordered[number:]),
-                }
-            )
-    return rows
-
-
-def as_objects(fleet: Fleet) -> Mapping[str, list[FleetRow]]:
-    """The tables with the schema in every row, for JSON."""
-    return {name: [{"schema": TABLES[name]} | row for row in rows] for name, rows in fleet.tables.items()}
+    entries = f.col("index_entries")
+    density = f.when(entries > 0, f.round(f.col("log_bytes") / entries).cast("bigint")).alias("log_bytes_per_entry")
+    measured = results.join(more, "directory", "left").select(*place, *SIZES, density, *counted)
+    tables = {"partitions": measured.where("segments > 0 or errors + warnings + notes > 0")}
+    for name in ("warm_sections", "stalled_retention"):
+        exploded = results.select(*place, f.explode(name).alias("row"))
+        tables[name] = exploded.select(*(column for column, _ in _PLACE), "row.*")
+    return tables | {"replicas": judged.drop("findings")}

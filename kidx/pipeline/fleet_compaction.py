@@ -7,37 +7,53 @@ show that it cannot be: a broker refuses them for a compacted topic.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from kidx.cleaner.digests import digest_named
 from kidx.cleaner.map_sizing import expected_collision_rate, need_for, smallest_buffer
 from kidx.cleaner.offset_map import OFFSET_BYTES
 from kidx.cleaner.plan import CleanerOptions
+from kidx.cleaner.retention import DROPPED
+from kidx.pipeline.frames import Row
 from kidx.pipeline.latest_offsets import DIGEST
-from kidx.pipeline.results import Row
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_INT, _TEXT = pa.int64(), pa.string()
 _NEEDS = ("smallest_dedupe_buffer_bytes", "one_pass_is_enough", "expected_collision_rate")
+_SUMMED = ("records", "kept", "keyless", "distinct_keys", "bytes_before", "bytes_after", "bytes_saved")
+COMPACTION = pa.schema(
+    [
+        *((name, _TEXT) for name in ("cluster", "broker", "topic")),
+        ("partition", pa.int32()),
+        ("first_dirty", _INT),
+        ("first_uncleanable", _INT),
+        ("checkpointed", pa.bool_()),
+        ("records", _INT),
+        ("kept", _INT),
+        ("dropped", pa.struct([(why, _INT) for why in DROPPED])),
+        *((name, _INT) for name in ("bytes_before", "bytes_after", "distinct_keys", "keyless", "bytes_saved")),
+        (_NEEDS[0], _INT),
+        (_NEEDS[1], pa.bool_()),
+        (_NEEDS[2], pa.float64()),
+        ("why_not", _TEXT),
+    ]
+)
+_SUMS = [("partitions", _INT), ("not_judged", _INT), ("checkpointed", pa.bool_()), *((name, _INT) for name in _SUMMED)]
+COMPACTION_TOPICS = pa.schema([("cluster", _TEXT), ("topic", _TEXT), *_SUMS])
+CLEANERS = pa.schema(
+    [("cluster", _TEXT), ("broker", _TEXT), *_SUMS, (_NEEDS[0], _INT), (_NEEDS[2], pa.float64()), ("neediest", _TEXT)]
+)
 
 
-def compaction_tables(judged: Iterable[Row]) -> dict[str, list[Row]]:
-    """The tables `compaction`, `compaction_topics` and `cleaners` from the rows of judge_compaction."""
-    partitions = [_partition(row) for row in judged]
-    return {
-        "compaction": partitions,
-        "compaction_topics": sorted(
-            (_sums(partitions, "topic", topic) for topic in {row["topic"] for row in partitions}),
-            key=lambda row: (-row["bytes_saved"], row["topic"]),
-        ),
-        "cleaners": [
-            _sums(partitions, "broker", broker) | _buffer_of(partitions, broker)
-            for broker in sorted({row["broker"] for row in partitions})
-        ],
-    }
+def compaction_row(judged: Row) -> Row:
+    """A row of COMPACTION: the bytes saved, and the memory that one pass needs with one cleaner thread.
 
-
-def _partition(judged: Row) -> Row:
-    """A partition's row: the bytes saved, and the memory that one pass needs with one cleaner thread."""
+    `judged` is the partition's place and the row of `kidx.pipeline.compaction.judge`.
+    """
     options, digest = CleanerOptions(), digest_named(DIGEST)
     row = dict(judged)
     keys, ends_new, why_not = row["distinct_keys"], row.pop("ends_new"), row.pop("why_not")
@@ -56,30 +72,28 @@ def _partition(judged: Row) -> Row:
     }
 
 
-def _sums(partitions: list[Row], by: str, name: str) -> Row:
-    own = [row for row in partitions if row[by] == name]
-    judged = [row for row in own if row["why_not"] is None]
-    sums: dict[str, int] = defaultdict(int)
-    for row in judged:
-        for field in ("records", "kept", "keyless", "distinct_keys", "bytes_before", "bytes_after", "bytes_saved"):
-            sums[field] += row[field]
-    return {
-        by: name,
-        "partitions": len(own),
-        "not_judged": len(own) - len(judged),
-        "checkpointed": any(row["checkpointed"] for row in judged),
-        **{field: sums[field] for field in ("records", "kept", "keyless", "distinct_keys")},
-        **{field: sums[field] for field in ("bytes_before", "bytes_after", "bytes_saved")},
-    }
+def compaction_tables(partitions: DataFrame) -> dict[str, DataFrame]:
+    """The tables `compaction`, `compaction_topics` and `cleaners` from rows of COMPACTION.
 
+    `cleaners` has the smallest buffer that cleans each of a broker's partitions in one pass: the one that `neediest`
+    requires.
+    """
+    from pyspark.sql import functions as f
 
-def _buffer_of(partitions: list[Row], broker: str) -> Row:
-    """The smallest buffer that cleans each of a broker's partitions in one pass: the one that `neediest` requires."""
-    own = [row for row in partitions if row["broker"] == broker and row["why_not"] is None]
-    neediest = max(own, key=lambda row: int(row["smallest_dedupe_buffer_bytes"]), default=None)
-    if neediest is None:
-        return {"smallest_dedupe_buffer_bytes": None, "expected_collision_rate": None, "neediest": None}
+    def summed(by: str, *more: Any) -> DataFrame:
+        return partitions.groupBy("cluster", by).agg(
+            f.count(f.lit(1)).alias("partitions"),
+            f.count("why_not").alias("not_judged"),
+            f.coalesce(f.bool_or("checkpointed"), f.lit(False)).alias("checkpointed"),
+            *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in _SUMMED),
+            *more,
+        )
+
+    buffer = "smallest_dedupe_buffer_bytes"
+    name = f.concat_ws("-", "topic", "partition")
+    neediest = f.max_by(name, buffer).alias("neediest"), f.max_by(_NEEDS[2], buffer).alias(_NEEDS[2])
     return {
-        **{name: neediest[name] for name in ("smallest_dedupe_buffer_bytes", "expected_collision_rate")},
-        "neediest": f"{neediest['topic']}-{neediest['partition']}",
+        "compaction": partitions,
+        "compaction_topics": summed("topic"),
+        "cleaners": summed("broker", f.max(buffer).alias(buffer), *neediest),
     }

@@ -16,8 +16,9 @@ from kidx.logdir.names import INDEX_OF_KIND
 from kidx.logdir.tree import Partition
 from kidx.pipeline.decoded_records import decoded_columns
 from kidx.pipeline.filters import Conditions
+from kidx.pipeline.frames import to_arrow_text
 from kidx.pipeline.pieces import Piece
-from kidx.pipeline.results import finding_row, to_arrow_text
+from kidx.pipeline.results import finding_row
 from kidx.pipeline.schemas import DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS
 from kidx.pipeline.segment_facts import segment_facts
 from kidx.segments.arrow_records import record_array

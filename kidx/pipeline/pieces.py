@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -17,10 +18,12 @@ from kidx.formats.schemas.topics import FAMILY_OF_TOPIC
 from kidx.logdir.names import LOG, OFFSET
 from kidx.logdir.tree import Partition, Segment
 from kidx.pipeline.filters import Conditions
-from kidx.pipeline.inventory import place_of
+from kidx.pipeline.listing import COST_PER_FILE_BYTES
+from kidx.pipeline.places import place_of
 from kidx.pipeline.schemas import BATCHES, DECODED_RECORDS, FINDINGS_KIND, INDEX_KINDS, RECORDS, SEGMENTS, file_kind
 from kidx.segments.walk import walk
 
+GROUP_BYTES = 64 << 20  # what a task reads, about
 _OFFSET_COLUMN = {RECORDS: "offset", DECODED_RECORDS: "offset", BATCHES: "base_offset"} | dict.fromkeys(
     INDEX_KINDS, "offset"
 )
@@ -124,10 +127,23 @@ def _starts_batch(log: Evidence, position: int, offset: int) -> bool:
 
 def packed(pieces: Sequence[Piece], piece_bytes: int) -> list[list[Piece]]:
     """Pieces in groups of about `piece_bytes`, one group for each task."""
-    from kidx.pipeline.inventory import COST_PER_FILE_BYTES, pack
-
     groups: dict[int, list[Piece]] = {}
     numbers = pack([p.bytes + COST_PER_FILE_BYTES for p in pieces], piece_bytes) if pieces else []
     for piece, number in zip(pieces, numbers, strict=True):
         groups.setdefault(number, []).append(piece)
     return list(groups.values())
+
+
+def pack(costs: Sequence[int], target: int) -> list[int]:
+    """A group number for each item, in groups of about `target` each. Group 0 holds the most expensive item.
+
+    Longest processing time first (Graham, 1969): the most expensive item left goes to the cheapest group.
+    """
+    count = max(1, min(len(costs), -(-sum(costs) // target)))
+    heap = [(0, number) for number in range(count)]
+    groups = [0] * len(costs)
+    for item in sorted(range(len(costs)), key=lambda i: -costs[i]):
+        filled, number = heapq.heappop(heap)
+        groups[item] = number
+        heapq.heappush(heap, (filled + costs[item], number))
+    return groups

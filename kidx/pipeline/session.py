@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kidx.errors import CannotRead, KidxError, MissingExtra
+from kidx.execution import cpu_count
+from kidx.pipeline.frames import reason
 from kidx.pipeline.java import choose_java_home
 from kidx.pipeline.masters import check_master, is_local, on_loopback
-from kidx.pipeline.shipping import ship
+from kidx.surgery.output import refuse_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,9 +70,12 @@ def spark_session(
     """A session at `master` for a `with` block. `config` are Spark's own settings, which override kidx's.
 
     Spark's log goes to `log_file`, else to a temporary file that is kept only if the session fails. The JVM always ends
-    with the block. Raises MissingExtra, UsageError for a malformed master, CannotRead for one that does not answer.
+    with the block. Raises MissingExtra, Refused for a log among evidence, UsageError for a malformed master, CannotRead
+    for one that does not answer.
     """
     need_spark()
+    if log_file is not None:
+        refuse_file(log_file)
     check_master(master)
     _silence_lost_connections()
     _remove_abandoned()
@@ -84,7 +89,6 @@ def spark_session(
             with _interrupts_wait():
                 gateway = _launch(master, scratch, dict(config or {}), log_path)
             spark = _connect(gateway, master, log_path)
-            ship(spark, scratch)
             yield spark
     except KidxError:
         raise
@@ -172,10 +176,15 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.app.name": "kidx",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "8",
+        # Tasks spend their time in Python. Compiling a short scan's plans takes longer than the JVM's part of it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if is_local(master):
+        count = threads[1] if threads else "1" if master == "local" else "*"
+        cores = str(cpu_count()) if count.startswith("*") else count.partition(",")[0]
+        settings |= {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": cores}
         settings["spark.local.dir"] = str(scratch)
         settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
     if on_loopback(master):
@@ -209,7 +218,7 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
                 f"--master {master}: it accepted the connection, but gave no Spark master's answer in "
                 f"{REGISTER_SECONDS} s"
             ) from None
-        raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or type(e).__name__}") from None
+        raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or reason(e)}") from None
     finally:
         done.set()
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import sys
+import tempfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import kidx
 from kidx.pipeline.masters import is_local
@@ -12,15 +18,29 @@ from kidx.pipeline.masters import is_local
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SERVED: WeakSet[Any] = WeakSet()
 
-def ship(spark: SparkSession, directory: Path) -> None:
-    """Send kidx to the executors of a session. Its dependencies must be installed there.
 
-    Local executors import kidx from where this process does. The zip is written to `directory`, where it must stay for
-    the session.
+def ship(spark: SparkSession) -> None:
+    """Send kidx to the executors of a session, once. Its dependencies must be installed there.
+
+    Local executors import kidx from where this process does. Spark Connect gets it as an artifact.
     """
-    if not is_local(str(spark.sparkContext.master)):
-        spark.sparkContext.addPyFile(str(package_zip(directory)))
+    connect = type(spark).__module__.startswith("pyspark.sql.connect")
+    if not connect and is_local(str(spark.sparkContext.master)):
+        if "PYSPARK_PYTHON" not in os.environ:  # Spark would start the first python3 of the path, which may lack kidx
+            spark.sparkContext.pythonExec = sys.executable
+        return
+    if spark in _SERVED:
+        return
+    directory = Path(tempfile.mkdtemp(prefix="kidx-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    archive = str(package_zip(directory))
+    if connect:
+        spark.addArtifacts(archive, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(archive)
+    _SERVED.add(spark)
 
 
 def package_zip(directory: Path) -> Path:

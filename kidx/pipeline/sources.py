@@ -12,26 +12,22 @@ source); `partition_bytes` (64 MiB); `on_error` (fail, or skip what cannot be re
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kidx.errors import KidxError, UsageError
-from kidx.evidence import absolute
+from kidx.evidence import absolute, must_exist
 from kidx.logdir.tree import expand
 from kidx.pipeline.filters import Conditions, conditions_from, take
+from kidx.pipeline.frames import spark_schema
 from kidx.pipeline.piece_batches import read_piece
-from kidx.pipeline.pieces import Piece, find_pieces, packed
+from kidx.pipeline.pieces import GROUP_BYTES, Piece, find_pieces, packed
 from kidx.pipeline.schemas import schema_of
 from kidx.pipeline.shipping import ship
-from kidx.pipeline.waves import GROUP_BYTES, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,9 +38,7 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 def register(spark: SparkSession) -> None:
     """Register format("kidx") with a session, send kidx to its executors, and enable filter pushdown."""
-    directory = Path(tempfile.mkdtemp(prefix="kidx-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    ship(spark, directory)
+    ship(spark)
     spark.conf.set(_PUSHDOWN, "true")
     spark.dataSource.register(KidxDataSource)
 
@@ -65,6 +59,9 @@ class KidxDataSource(DataSource):
         skip = self._option("on_error", "fail", ("fail", "skip")) == "skip"
         conditions = conditions_from(self.options, schema_of(self._kind()).names)
         return kind(self._kind(), self._paths(), self._arrow_schema(), conditions, self._partition_bytes(), skip)
+
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802 (Spark's name)
+        raise UsageError('format("kidx") reads files that are there; it has no streaming reader, use spark.read')
 
     def _kind(self) -> str:
         kind = self.options.get("kind")
@@ -111,7 +108,10 @@ class KidxReader(DataSourceReader):
         self.partition_bytes, self.skip_unreadable = partition_bytes, skip_unreadable
 
     def partitions(self) -> Sequence[InputPartition]:
-        pieces = find_pieces(self.kind, expand(self.paths), self.conditions, self.partition_bytes)
+        paths = list(expand(self.paths))
+        for path in paths:
+            must_exist(path)
+        pieces = find_pieces(self.kind, paths, self.conditions, self.partition_bytes)
         groups = packed(pieces, self.partition_bytes)
         # Spark would make InputPartition(None) of an empty list.
         return [InputPartition(group) for group in groups] or [InputPartition([])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 
 from kidx.errors import KidxError, Refused
 from kidx.evidence import absolute, is_uri
+
+_ROWS_READ = 1024
 
 
 class Store:
@@ -48,24 +51,39 @@ class Store:
         except (OSError, pa.ArrowException) as e:
             raise Refused(f"{self.root}/{name}: it could not be written ({str(e).splitlines()[0]})") from None
 
-    def tables(self, directory: str) -> dict[str, pa.Table]:
-        """The Parquet files of a directory, ordered by name; none if there is no such directory.
+    def try_out(self) -> None:
+        """Write a file and delete it again, before anything is scanned. Raises Refused."""
+        self.write(".kidx", b"")
+        self.delete(".kidx")
 
-        A file that is not Parquet (the disk was full) is omitted: its units are scanned again.
-        """
-        selector = pafs.FileSelector(f"{self._base}/{directory}", allow_not_found=True)
-        found = {}
+    def names(self, directory: str, suffix: str = ".parquet") -> list[str]:
+        """The files of a directory and of those below it that end so, by name below the root. Raises KidxError."""
+        selector = pafs.FileSelector(f"{self._base}/{directory}", recursive=True, allow_not_found=True)
         try:
             listed = self._fs.get_file_info(selector)
         except OSError as e:
             raise KidxError(f"{self.root}: it cannot be listed ({str(e).splitlines()[0]})") from None
-        for info in sorted(listed, key=lambda info: str(info.base_name)):
-            if not info.base_name.endswith(".parquet"):
-                continue
-            table = self.table(f"{directory}/{info.base_name}")
-            if table is not None:
-                found[info.base_name] = table
-        return found
+        paths = (str(info.path) for info in listed if info.is_file and info.path.endswith(suffix))
+        return sorted(path[len(self._base.rstrip("/")) + 1 :] for path in paths)
+
+    def read_json(self, name: str) -> Any:
+        """The value in a JSON file; None if it does not exist or is not JSON."""
+        try:
+            with self._fs.open_input_stream(f"{self._base}/{name}") as stream:
+                return json.loads(stream.read())
+        except (OSError, ValueError):
+            return None
+
+    def batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """A Parquet file's batches; none if it is not Parquet (the disk was full) or has other columns."""
+        try:
+            with self._fs.open_input_file(f"{self._base}/{name}") as file:
+                parquet = pq.ParquetFile(file)
+                if parquet.schema_arrow.names == schema.names:
+                    for batch in parquet.iter_batches(batch_size=_ROWS_READ):
+                        yield batch.cast(schema)
+        except (OSError, pa.ArrowException):
+            return
 
     def table(self, name: str) -> pa.Table | None:
         """One Parquet file; None if it does not exist or is not Parquet."""
@@ -79,5 +97,12 @@ class Store:
         """Delete a file, if it exists."""
         try:
             self._fs.delete_file(f"{self._base}/{name}")
+        except OSError:
+            return
+
+    def delete_directory(self, name: str) -> None:
+        """Delete a directory and everything in it, if it exists."""
+        try:
+            self._fs.delete_dir(f"{self._base}/{name}")
         except OSError:
             return

@@ -99,6 +99,8 @@ class PartitionWriter:
                 self._bytes(stem + SEGMENT_SUFFIX[kind], data)
 
     def _snapshot(self, offset: int) -> None:
+        if offset <= self._plan.log_start_offset:  # a broker deletes such a one at its start
+            return
         name = f"{offset:020d}.snapshot"
         if self._producers is not None and not os.path.exists(os.path.join(self._directory, name)):
             self._bytes(name, self._producers.snapshot())

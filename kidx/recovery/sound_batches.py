@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.void]
 
 # `after` is the last offset of the batch before it where no damage lies between, else NOT_ATTACHED. `file` counts the
-# replica's segments. `known` is False where the leader epoch stands in no neighbour and no leader-epoch-checkpoint.
+# replica's segments. `known` is False where the leader epoch does not fit its neighbours' and is in no
+# leader-epoch-checkpoint.
 ROW = np.dtype(
     [
         ("base", "i8"),
@@ -134,10 +135,9 @@ class SoundBatches:
         """The batches with `after` and `known` filled in."""
         epoch = rows["epoch"]
         following_epoch = np.append(epoch[1:], following["epoch"][:1] if len(following) else [-2])
-        same = epoch == following_epoch
-        same[1:] |= epoch[1:] == epoch[:-1]
-        same[:1] |= epoch[:1] == self._epoch_before
-        rows["known"] = same | np.isin(epoch, self._known_epochs)
+        epoch_before = np.concatenate(([self._epoch_before], epoch[:-1]))
+        in_order = (epoch == epoch_before) | ((epoch_before <= epoch) & (epoch <= following_epoch))
+        rows["known"] = in_order | (epoch == following_epoch) | np.isin(epoch, self._known_epochs)
         self._epoch_before = int(epoch[-1])
         attached = rows["after"] != NOT_ATTACHED
         previous = np.concatenate(([self._last_before], rows["last"][:-1]))

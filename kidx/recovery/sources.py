@@ -12,7 +12,7 @@ from kidx.evidence import must_exist
 from kidx.formats.checkpoints import EpochStart
 from kidx.logdir import LogDir
 from kidx.logdir.log_dir import partition_identity
-from kidx.logdir.names import LOG, PartitionName, parse_file_name
+from kidx.logdir.names import LOG, PartitionName, parse_file_name, parse_partition_name
 from kidx.logdir.tree import Partition, Segment, walk_tree
 from kidx.surgery.state_files import epochs_in
 from kidx.tiered.lineage import since
@@ -110,6 +110,10 @@ def find_sources(paths: Iterable[str]) -> Sources:
                 found += [_Found(p, topic, number, state, remote.topic_id, True) for p in remote.partitions]
                 continue
             names = [parse_file_name(entry.name) for entry in listing.entries]
+            for entry in listing.entries:
+                if parse_partition_name(entry.name) and entry.is_dir() and not entry.is_dir(follow_symlinks=False):
+                    link = os.path.join(listing.directory, entry.name)
+                    left_out.append(LeftOut(entry.name, link, "a symbolic link; name it itself, or what it leads to"))
             partition = Partition(listing.directory, listing.entries)
             has_segments = any(name and name.base_offset is not None for name in names)
             if partition.name is None:

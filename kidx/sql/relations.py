@@ -14,9 +14,9 @@ import pyarrow.dataset as ds
 
 from kidx.errors import KidxError
 from kidx.pipeline.filters import RANGED, Conditions
+from kidx.pipeline.frames import to_arrow_text
 from kidx.pipeline.piece_batches import read_piece
 from kidx.pipeline.pieces import Piece, find_pieces
-from kidx.pipeline.results import to_arrow_text
 from kidx.pipeline.schemas import schema_of
 from kidx.segments.column_reader import DamagedRange
 from kidx.sql.outcome import Outcome

@@ -16,6 +16,7 @@ from kidx.logdir.names import (
     base_offset_of,
     parse_file_name,
 )
+from kidx.segments.sought_key import SoughtKey
 from kidx.tables.index_entries import IndexEntries, index_table
 from kidx.tables.selection import EVERYTHING, Selection
 from kidx.tables.table import Table
@@ -31,13 +32,13 @@ class LogView(NamedTuple):
     """What is read of a log: its batches; with `records` or a `key` its records; with `decode` or a `topic_family` its
     records decoded as those of one of Kafka's own topics.
 
-    `key` is the text that records' keys must equal, byte by byte; `show` as in records.record_table. `brief` leaves out
+    `key` is the key that records must have; `show` as in records.record_table. `brief` leaves out
     the columns of batches that people rarely need; `as_text` writes texts on one line, and a decoded record as text.
     """
 
     records: bool = False
     show: str = "hex"
-    key: bytes | None = None
+    key: SoughtKey | None = None
     producer_id: int | None = None
     producer_epoch: int | None = None
     leader_epoch: int | None = None

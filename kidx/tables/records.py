@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kidx.segments.column_reader import ColumnReader
     from kidx.segments.record_columns import RecordColumns
+    from kidx.segments.sought_key import SoughtKey
     from kidx.tables.nested import Cells, Structs
     from kidx.text.spans import Spans
 
@@ -59,15 +60,15 @@ def record_table(
     wanted: Selection = EVERYTHING,
     *,
     equal: Mapping[str, int] | None = None,
-    key: bytes | None = None,
+    key: SoughtKey | None = None,
     show: str = "hex",
     one_line: bool = False,
     constants: Mapping[str, str] | None = None,
 ) -> ArrayTable:
     """kidx.record.v1: the wanted records of a log; of a damaged batch those before the damage, and a note.
 
-    `equal` are columns (or `producer_epoch`, `leader_epoch`) and the values that they must have, `key` the bytes that
-    the key must equal; `show` is text, hex, base64 or redact; `one_line` escapes
+    `equal` are columns (or `producer_epoch`, `leader_epoch`) and the values that they must have, `key` the key that
+    they must have; `show` is text, hex, base64 or redact; `one_line` escapes
     control characters in keys and values shown as text. Raises UsageError for a bound that fits no column.
     """
     cell = TREE if show == "redact" else TEXT
@@ -98,7 +99,7 @@ class _Rows:
         self,
         evidence: Evidence,
         conditions: list[Condition],
-        key: bytes | None,
+        key: SoughtKey | None,
         show: Callable[[Spans], Cells],
         one_line: bool,
         notes: Notes,
@@ -117,7 +118,6 @@ class _Rows:
     def cells(self, start: int = 0, end: int | None = None) -> Iterator[Sequence[Cells]]:
         """The rows of a range of bytes."""
         from kidx.segments.column_reader import Wanted, read_columns
-        from kidx.text.spans import equals
 
         ranges = {name: _range_of(self._conditions, _NAMES.index(name)) for name in ("offset", "timestamp")}
         among = Wanted(offsets=ranges["offset"], timestamps=ranges["timestamp"])
@@ -125,7 +125,7 @@ class _Rows:
         reader = read_columns(self._evidence, self._indexes, among, start=start, end=end, check_crc=False)
         self._readers.append(reader)
         for block in reader:
-            keep = None if self._key is None else equals(block.key, self._key)
+            keep = None if self._key is None else self._key.among(block.key)
             for condition in others:
                 met = _meet(block, condition)
                 keep = met if keep is None else keep & met

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 from kidx.errors import CannotRead, KidxError
 from kidx.evidence import Entry, absolute, is_directory, is_uri, list_directory, must_exist
+from kidx.formats.object_names import parse_object_name
 from kidx.logdir.log_dir import LogDir
 from kidx.logdir.names import INDEX_OF_KIND, LOG, FileName, PartitionName, parse_file_name, parse_partition_name
 from kidx.logdir.tree import Listing, walk_tree
 from kidx.tables.table import TEXT, Column, Notes, Table
+from kidx.tiered.objects import place_of
 
 GROUPS = ("topic", "partition", "segment", "state", "broker")
-LIVE = "live"
+LIVE, REMOTE = "live", "remote"
 
 _COLUMNS = (
     Column("by", TEXT),
@@ -138,7 +140,7 @@ def _key(by: str, owner: _Owner, file: FileName | None, brokers: _Brokers) -> _K
 
 
 def _state(owner: _Owner, file: FileName | None) -> str:
-    """A file's own state (deleted, cleaned, swap), else its directory's (delete, future, stray), else live."""
+    """A file's own state (deleted, cleaned, swap), else its directory's (delete, future, stray, remote), else live."""
     if file is not None and file.state:
         return file.state.removeprefix(".")
     return (owner.name.state if owner.name else "") or LIVE
@@ -186,6 +188,8 @@ def _listings(path: str) -> Iterator[Listing | CannotRead]:
 
 def _owner(listing: Listing) -> _Owner:
     """A partition if the directory has a partition's name and files of one, or none; else the directory itself."""
+    if any(parse_object_name(entry.name) for entry in listing.entries) and (place := place_of(listing.directory)):
+        return _Owner(listing.directory, PartitionName(place.topic, place.partition, REMOTE), listing.directory)
     here = absolute(listing.directory)
     name = parse_partition_name(here)
     known = [file for entry in listing.entries if (file := parse_file_name(entry.name))]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kidx.errors import KidxError
-from kidx.formats.remote_objects import is_id
+from kidx.formats.object_names import is_id
 from kidx.logdir.log_dir import LogDir
 from kidx.logdir.tree import Partition
 from kidx.state.remote_log import SEGMENT_KIND, EpochIndexes, RemoteLogState

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from kidx.errors import CannotRead
 from kidx.evidence import Entry, absolute, list_directory
-from kidx.formats.remote_objects import INDEXES, MANIFEST, is_id, parse_object_name
-from kidx.formats.remote_objects import LOG as LOG_SUFFIX
+from kidx.formats.object_names import INDEXES, MANIFEST, is_id, parse_object_name
+from kidx.formats.object_names import LOG as LOG_SUFFIX
 from kidx.logdir.names import INDEX_OF_KIND, LOG, SEGMENT_SUFFIX, parse_file_name
 from kidx.logdir.tree import DataFile, Segment
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kidx.errors import KidxError
 from kidx.evidence.tiered import read_manifest
 from kidx.formats.checkpoints import EpochStart
-from kidx.formats.remote_objects import MANIFEST, PARTS
+from kidx.formats.object_names import MANIFEST, PARTS
 from kidx.logdir.names import LEADER_EPOCHS, PRODUCER_SNAPSHOT, SEGMENT_SUFFIX, TRANSACTION, FileName, PartitionName
 from kidx.logdir.tree import DataFile, Partition, Segment
 from kidx.tiered.lineage import (

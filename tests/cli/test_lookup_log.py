@@ -245,4 +245,4 @@ def test_what_only_a_partition_or_only_tiered_storage_knows_is_refused() -> None
     alone = lookup(first_log(TRIMMED), "--timestamp", "latest")
     assert alone.status == 2 and b"give its directory" in alone.err
     tiered = lookup(TRIMMED, "--timestamp", "latest-tiered")
-    assert tiered.status == 3 and b"__remote_log_metadata" in tiered.err and not tiered.out
+    assert tiered.status == 3 and b"--remote" in tiered.err and not tiered.out

@@ -73,3 +73,16 @@ def test_compaction_says_which_record_stays() -> None:
 def test_count_needs_a_key_and_a_format_of_rows() -> None:
     assert kidx_here("export", "--count", CLEAN).status == 2
     assert kidx_here("export", "--count", "--key", "x", "--format", "parquet", CLEAN).status == 2
+
+
+def test_dump_searches_and_counts_as_export_does() -> None:
+    digest = hashlib.sha256(KEY).hexdigest()
+    log = CLEAN / "plain-0/00000000000000000000.log"
+    by_key = kidx_here("dump", "--key", KEY.decode(), "--format", "jsonl", log)
+    by_digest = kidx_here("dump", "--key-sha256", digest, "--format", "jsonl", log)
+    assert by_key.rows == by_digest.rows
+    assert len(by_key.rows) == 2
+    counted = kidx_here("dump", "--count", "--key-sha256", digest, "--format", "jsonl", CLEAN / "plain-0")
+    assert (counted.status, counted.rows) == search("--key", KEY.decode(), CLEAN / "plain-0")
+    assert kidx_here("dump", "--count", "--key", "nobody", CLEAN / "plain-0").status == 0
+    assert kidx_here("dump", "--key", "a", "--key-sha256", digest, log).status == 2

@@ -11,6 +11,7 @@ from kidx.export.coverage import Coverage
 from kidx.export.reading import Asked, PartitionRecords
 from kidx.export.sources import Wanted, find_sources
 from kidx.library import open_partition
+from kidx.segments.sought_key import SoughtKey
 from tests.damage import flip_byte, set_header
 from tests.support import KAFKA_SETS, answers
 
@@ -178,8 +179,8 @@ def test_offsets_times_and_keys(tmp_path: Path) -> None:
     import hashlib
 
     same = [r.offset for r in records if r.key == key]
-    assert read(CLEAN / "plain-0", asked=Asked(key=key))[0] == same
-    assert read(CLEAN / "plain-0", asked=Asked(key_sha256=hashlib.sha256(key).digest()))[0] == same
+    assert read(CLEAN / "plain-0", asked=Asked(key=SoughtKey(key)))[0] == same
+    assert read(CLEAN / "plain-0", asked=Asked(key=SoughtKey(hashlib.sha256(key).digest(), is_digest=True)))[0] == same
 
 
 def test_topics_created_again_are_two_partitions(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="needs kidx[spark]")
 
-from kidx.checks.engine.options import Options  # noqa: E402
 from kidx.pipeline.inventory import discover  # noqa: E402
 from kidx.pipeline.manifest import Manifest  # noqa: E402
+
+from kidx.checks.engine.options import Options  # noqa: E402
 from kidx.pipeline.results import RESULT  # noqa: E402
 from kidx.pipeline.store import Store  # noqa: E402
 from kidx.pipeline.tasks import check_unit, task_row  # noqa: E402

@@ -1,4 +1,4 @@
-"""A task function that dies as a worker does when the system kills it: pickled by value, for workers know no tests."""
+"""Task functions that fail: pickled by value, for workers know no tests."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from kidx.pipeline.listing import ListUnits
 from kidx.pipeline.tasks import CheckUnits
 
 
 class Poisoned(CheckUnits):
     """Ends its process at a directory of the name `payments-1`."""
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        def watched() -> Iterator[Any]:
-            for batch in batches:
-                if any(path.endswith("payments-1") for path in batch.column("directory").to_pylist()):
-                    os._exit(9)
-                yield batch
+    def check(self, unit: dict[str, Any], log_dirs: Any) -> dict[str, Any]:
+        if unit["path"].endswith("payments-1"):
+            os._exit(9)
+        return super().check(unit, log_dirs)
 
-        yield from super().__call__(watched())
+
+class Lacking(ListUnits):
+    """Fails as on an executor that lacks a package."""
+
+    def rows(self, sent: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        raise ModuleNotFoundError("No module named 'fastcrc'")

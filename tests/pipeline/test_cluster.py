@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.damage import flip_byte
-from tests.pipeline.support import SET, writable
+from tests.pipeline.support import SET, kidx_process, writable
 from tests.support import HANG_S, kidx
 
 pytestmark = pytest.mark.spark
@@ -72,7 +72,7 @@ def test_a_scan_on_a_cluster_has_the_rows_of_verify(master: str, tmp_path: Path)
     flip_byte(sorted(root.rglob("*.log"))[0], 100)
     verify = kidx("verify", "fleet", "--format", "jsonl", cwd=tmp_path)
     # The executor has neither this directory nor kidx on its path: both come with the job.
-    scan = kidx(
+    scan = kidx_process(
         *("scan", "fleet", "--format", "jsonl", "--master", master, "--conf", "spark.executor.memory=512m"),
         *("--conf", f"spark.executor.extraJavaOptions={QUICK}"),
         cwd=tmp_path,

@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kidx.checks.engine.options import Options
 from kidx.cleaner.map_sizing import need_of, smallest_buffer
 from kidx.cleaner.plan import CleanerOptions, Plan
 from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
 from kidx.pipeline import compaction
-from kidx.pipeline.fleet_compaction import compaction_tables
-from kidx.pipeline.inventory import discover
+from kidx.pipeline.fleet_compaction import COMPACTION, compaction_row, compaction_tables
+from kidx.pipeline.frames import frame_of
+from kidx.pipeline.results import RESULT
 from tests.damage import flip_byte
-from tests.pipeline.support import SET, writable
+from tests.pipeline.support import SET, checked_unit, units_of, writable
 
 PLACE = {"broker": "/b", "topic": "t", "partition": 0}
 NOW = 1_900_000_000_000
@@ -50,13 +50,11 @@ def directories() -> list[Path]:
 @pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)
 def test_a_partition_has_its_plan(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "_KEYS_AT_ONCE", 7)  # so that a key comes in several stretches
-    asked = pa.RecordBatch.from_pylist(
-        [{"group": 0, "unit": 5, "directory": str(directory), "now_ms": NOW}], schema=compaction._UNIT
-    )
+    asked = pa.RecordBatch.from_pylist([{"path": str(directory), "now_ms": NOW}])
     read = pa.Table.from_batches(compaction.read_keys(iter([asked])), compaction._KEY)
-    keys = read.group_by(["unit", "digest"]).aggregate([("first", "min"), ("latest", "max")])
-    told = compaction.judge(str(directory), keys.rename_columns(["unit", "digest", "first", "latest"]), NOW)
-    (row,) = compaction_tables([PLACE | told])["compaction"]
+    keys = read.group_by(["path", "digest"]).aggregate([("first", "min"), ("latest", "max")])
+    told = compaction.judge(str(directory), keys.rename_columns(["path", "digest", "first", "latest"]), NOW)
+    row = compaction_row(PLACE | told)
     expected = plan_of(directory)
     assert {name: row[name] for name in expected} == expected
 
@@ -68,10 +66,39 @@ def test_a_fleet_on_spark(spark: Any, tmp_path: Path) -> None:
     writable(root / "compacted-0", broken)
     flip_byte(sorted(broken.glob("*.log"))[0], 30)
     (root / "nothing-0").mkdir()
-    units = discover([str(root)], Options()).units
-    rows = compaction_tables(compaction.judge_compaction(lambda: spark, units, NOW))["compaction"]
+    results = frame_of(spark, [checked_unit(unit) for unit in units_of(root)], RESULT)
+    judged = compaction.judge_compaction(results, 6, NOW)
+    assert judged.rdd.getNumPartitions() == 6
+    rows = sorted(judged.toArrow().to_pylist(), key=lambda row: str(row["topic"]))
     assert [row["topic"] for row in rows] == ["broken", "compacted", "compacted-txn"]
     assert "the cleaner would stop there" in rows[0]["why_not"] and rows[0]["records"] is None
     for row in rows[1:]:
         expected = plan_of(root / f"{row['topic']}-{row['partition']}")
         assert {name: row[name] for name in expected} == expected and row["dropped"]["superseded"]
+
+
+def judged(topic: str, *, before: int, after: int, why_not: str | None = None) -> dict[str, Any]:
+    """What a cleaning makes of a partition, as a row of COMPACTION."""
+    dropped = {"superseded": 3, "tombstone": 0, "aborted": 0, "keyless": 0, "control": 0}
+    sizes = {"records": 9, "kept": 6, "dropped": dropped, "bytes_before": before, "bytes_after": after}
+    dirty = {"first_dirty": 0, "first_uncleanable": 9, "checkpointed": True, "distinct_keys": 6, "ends_new": False}
+    said = sizes | dirty
+    place = {"cluster": "c", "broker": "/b", "topic": topic, "partition": 0}
+    return compaction_row(place | (dict.fromkeys(said) if why_not else said) | {"why_not": why_not})
+
+
+@pytest.mark.spark
+def test_partitions_are_summed_by_topic_and_the_neediest_is_named(spark: Any) -> None:
+    rows = [
+        judged("a", before=9, after=2),
+        judged("b", before=100, after=10),
+        judged("a", before=0, after=0, why_not="x"),
+    ]
+    frames = compaction_tables(frame_of(spark, rows, COMPACTION))
+    tables = {name: frame.toArrow().to_pylist() for name, frame in frames.items()}
+    a, b = sorted(tables["compaction_topics"], key=lambda row: str(row["topic"]))
+    assert (b["topic"], b["bytes_saved"]) == ("b", 90)
+    assert (a["topic"], a["bytes_saved"], a["partitions"], a["not_judged"]) == ("a", 7, 2, 1)
+    (cleaner,) = tables["cleaners"]
+    assert cleaner["smallest_dedupe_buffer_bytes"] == 8 * 24 and cleaner["neediest"] in ("a-0", "b-0")  # 7 at 0.9
+    assert sorted(str(row["why_not"]) for row in tables["compaction"]) == ["None", "None", "x"]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kidx.checks.engine.discovery import findings_about
 from kidx.checks.engine.result import CheckResult
 from kidx.logdir.tree import Partition
-from kidx.pipeline.consumer_groups import Commit, Contents, contents_of, stranded_groups
-from kidx.pipeline.inventory import Place
-from kidx.pipeline.results import contents_in, to_batch, to_row
+from kidx.pipeline.consumer_groups import Commit, Contents, commit_of, contents_of, stranded_groups
+from kidx.pipeline.frames import frame_of
+from kidx.pipeline.places import place_of
+from kidx.pipeline.replicas import ReplicaIdentity
+from kidx.pipeline.results import RESULT, result_row
+from tests.pipeline.support import kidx_process
 from tests.state.building import TIME, Log, commit
-from tests.support import kidx
 
 TOPIC = "__consumer_offsets"
 
@@ -40,51 +44,66 @@ def test_what_a_directory_tells(tmp_path: Path) -> None:
     assert contents_of(Partition(str(tmp_path))) == Contents(None, None, [])
 
 
-def test_a_directorys_contents_survive_arrow(tmp_path: Path) -> None:
-    told = contents_of(Partition(str(fleet(tmp_path) / f"{TOPIC}-0")))
-    (row,) = to_batch([to_row("k", "m", CheckResult(), contents=told)]).to_pylist()
-    assert contents_in(row) == told
+def result(directory: str, contents: Contents, cluster: str | None = None) -> dict[str, Any]:
+    """A row of RESULT with a partition's bounds and commits."""
+    place = place_of(directory)._asdict()
+    unit = dict.fromkeys(RESULT.names) | place | {"key": directory, "directory": directory, "path": directory}
+    return result_row(unit, CheckResult(), contents=contents, identity=ReplicaIdentity(cluster))
 
 
-def place(broker: str, topic: str) -> Place:
-    return Place(broker, topic, 0)
+def stranded(spark: Any, *results: dict[str, Any]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = stranded_groups(frame_of(spark, results, RESULT)).toArrow().to_pylist()
+    return sorted(rows, key=lambda row: str(row["group"]))
 
 
-def test_who_lost_their_place() -> None:
-    commits = Contents(
-        0, 9, [Commit("lost", "t", 0, 4, TIME), Commit("ahead", "t", 0, 25, TIME), Commit("in", "t", 0, 20, 1)]
-    )
-    rows = stranded_groups([(place("/b1", TOPIC), commits), (place("/b2", "t"), Contents(10, 20, []))])
-    assert [(row["group"], row["why"], row["records"]) for row in rows] == [
+def at(offset: int, group: str = "g") -> Commit:
+    return Commit(group, "t", 0, offset, TIME)
+
+
+@pytest.mark.spark
+def test_who_lost_their_place(spark: Any) -> None:
+    commits = result(f"/b1/{TOPIC}-0", Contents(0, 9, [at(4, "lost"), at(25, "ahead"), at(20, "in")]))
+    ahead, lost = stranded(spark, commits, result("/b2/t-0", Contents(10, 20, [])))
+    assert [(row["group"], row["why"], row["records"]) for row in (ahead, lost)] == [
         ("ahead", "after_end", 5),
         ("lost", "before_start", 6),
     ]
-    assert (rows[0]["broker"], rows[0]["committed_on"]) == ("/b2", "/b1")
+    assert (ahead["broker"], ahead["committed_on"]) == ("/b2", "/b1")
+    for row, live, rule, severity in (
+        (ahead, False, "KX604", "warning"),
+        (ahead, True, "KX604", "note"),
+        (lost, False, "KX605", "note"),
+    ):
+        (found,) = findings_about(commit_of(row, live=live))
+        assert (found.rule, found.severity, found.file) == (rule, severity, "/b2/t-0")
+        assert found.found["offset"] == row["committed"]
 
 
-def test_the_replica_that_reaches_furthest_counts() -> None:
-    old = Contents(0, 5, [Commit("g", "t", 0, 1, TIME)])
-    new = Contents(0, 9, [Commit("g", "t", 0, 15, TIME)])
-    logs = [(place("/b1", "t"), Contents(0, 12, [])), (place("/b2", "t"), Contents(10, 20, []))]
-    assert stranded_groups([(place("/b1", TOPIC), old), (place("/b2", TOPIC), new), *logs]) == []
-    (row,) = stranded_groups([(place("/b1", TOPIC), old), *logs])
+@pytest.mark.spark
+def test_the_replica_that_reaches_furthest_counts(spark: Any) -> None:
+    old, new = (result(f"/b{n}/{TOPIC}-0", Contents(0, n, [at(offset)])) for n, offset in ((5, 1), (9, 15)))
+    logs = [result("/b1/t-0", Contents(0, 12, [])), result("/b2/t-0", Contents(10, 20, []))]
+    assert stranded(spark, old, new, *logs) == []
+    (row,) = stranded(spark, old, *logs)
     assert row["log_start"] == 10
 
 
-def test_what_is_not_in_the_fleet_is_not_judged() -> None:
-    commits = Contents(0, 9, [Commit("g", "t", 0, 1, TIME)])
-    assert stranded_groups([(place("/b1", TOPIC), commits), (place("/b1", "t"), Contents(None, None, []))]) == []
-    assert stranded_groups([(Place("/b1", None, None), commits)]) == []
+@pytest.mark.spark
+def test_what_is_not_in_the_fleet_or_of_another_cluster_is_not_judged(spark: Any) -> None:
+    commits = result(f"/b1/{TOPIC}-0", Contents(0, 9, [at(1)]), "one")
+    assert stranded(spark, commits, result("/b1/t-0", Contents(None, None, []), "one")) == []
+    assert stranded(spark, commits, result("/b1/t-0", Contents(10, 20, []), "other")) == []
 
 
 @pytest.mark.spark
 def test_a_scan_reports_them_and_keeps_them(tmp_path: Path) -> None:
     fleet(tmp_path / "data")
-    first, again = (kidx("scan", tmp_path / "data", "--out", tmp_path / "out") for _ in range(2))
+    first, again = (kidx_process("scan", tmp_path / "data", "--out", tmp_path / "out") for _ in range(2))
     for ran in (first, again):
+        assert ran.status == 1 and b"KX604" in ran.out and b"KX605" in ran.out
         assert b"groups      lost has committed 4 in t-0, which begins at 10: 6 records were deleted unread" in ran.out
         assert b"ahead has committed 25 in t-0, which ends at 20, 5 records earlier" in ran.out
     kept = json.loads((tmp_path / "out/fleet.json").read_text())
-    assert [row["group"] for row in kept["stranded_groups"]] == ["ahead", "lost"]
+    assert [row["group"] for row in kept["stranded_groups"]] == ["lost", "ahead"]
     assert kept["stranded_groups"][0]["schema"] == "kidx.fleet_stranded_group.v1"
     assert kept["scan"]["units_read"] == 0, "the second scan takes it from the manifest"

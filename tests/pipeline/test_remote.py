@@ -14,10 +14,9 @@ from kidx.checks.engine.targets import targets_of
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, file_size, is_directory, list_directory, open_evidence
 from kidx.logdir.tree import expand
-from kidx.pipeline.inventory import discover
 from tests.damage import flip_byte
 from tests.pipeline.s3_stub import serve
-from tests.pipeline.support import SET, writable
+from tests.pipeline.support import SET, units_of, writable
 from tests.support import kidx
 
 KEYS = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_EC2_METADATA_DISABLED": "true"}
@@ -75,8 +74,8 @@ def test_checks_find_the_same_here_and_there(bucket: Path) -> None:
     found = [f._replace(file=f.file.removeprefix("s3://fleet")) for c in there for f in c.findings]
     assert found == [f._replace(file=f.file.removeprefix(str(bucket))) for c in here for f in c.findings]
     assert found and sum(c.coverage.bytes_checked for c in there) == sum(c.coverage.bytes_checked for c in here)
-    marks = {u.target.directory: u.mark for u in discover(["s3://fleet"], Options()).units}
-    assert marks == {u.target.directory: u.mark for u in discover(["s3://fleet"], Options()).units}
+    marks = {u["path"]: u["mark"] for u in units_of("s3://fleet")}
+    assert marks == {u["path"]: u["mark"] for u in units_of("s3://fleet")}
 
 
 def test_what_is_not_there_is_said_in_a_sentence(bucket: Path) -> None:

@@ -17,14 +17,14 @@ import pytest
 
 from kidx.exit_status import UNREADABLE, USAGE
 from tests.damage import flip_byte
-from tests.pipeline.support import SET, writable
+from tests.pipeline.support import SET, kidx_process, writable
 from tests.support import HANG_S, kidx
 
 pytestmark = pytest.mark.spark
 
 
 def test_a_scan_that_is_broken_off_goes_on_and_has_the_rows_of_verify(tmp_path: Path) -> None:
-    """Ctrl-C as soon as a first wave is kept: status 130, no process stays, and that wave is not read again."""
+    """Ctrl-C once a task has noted its results: status 130, no process stays, and they are used."""
     root = writable(SET / "fleet", tmp_path / "fleet")
     writable(SET / "unclean", root / "broker-9")
     for log in sorted((root / "broker-2").rglob("*.log"))[:2]:
@@ -39,15 +39,17 @@ def test_a_scan_that_is_broken_off_goes_on_and_has_the_rows_of_verify(tmp_path: 
         stderr=subprocess.PIPE,
         preexec_fn=_interruptible,
     )
-    children = _interrupt(scan, lambda: any((tmp_path / "out").glob("manifest/*.parquet")))
+    children = _interrupt(scan, lambda: any((tmp_path / "out").glob("journal/*/*.parquet")))
     assert children and not any(os.path.exists(f"/proc/{pid}") for pid in children)
     verify = kidx("verify", "fleet", "--format", "jsonl", cwd=tmp_path)
-    again = kidx(*arguments, cwd=tmp_path)
-    assert (again.status, again.out, again.err) == (verify.status, verify.out, b"") and again.status == 1
+    again = kidx_process(*arguments, cwd=tmp_path)
+    only_verify = [row for row in again.rows[:-1] if not row["rule"].startswith("KX6")]
+    assert (again.status, only_verify, again.err) == (verify.status, verify.rows[:-1], b"") and again.status == 1
+    assert again.rows[-1] | {"findings": None} == verify.rows[-1] | {"findings": None}
     kept = json.loads((tmp_path / "out" / "fleet.json").read_text())
     assert kept["scan"]["units_read"] < kept["scan"]["units"] and len(kept["replicas"]) >= 4
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
-    assert (tmp_path / "out" / "findings.parquet").exists()
+    assert len(list((tmp_path / "out").glob("findings/run_date=*/run_id=*/*.parquet"))) > 0
 
 
 def test_ctrl_c_while_the_jvm_starts() -> None:
@@ -99,7 +101,7 @@ def _children(parent: int) -> list[int]:
     ],
 )
 def test_refusals_are_one_sentence(arguments: list[str], status: int, said: str) -> None:
-    ran = kidx("scan", *arguments, SET / "fleet" / "broker-1")
+    ran = kidx_process("scan", *arguments, SET / "fleet" / "broker-1")
     assert ran.status == status and ran.out == b"" and said in ran.err.decode()
     assert ran.err.count(b"\n") == 1
 
@@ -137,7 +139,7 @@ def test_results_are_never_written_among_evidence(tmp_path: Path, place: str) ->
     writable(SET / "clean" / "plain-0", tmp_path / "other" / "plain-0")
     (tmp_path / "link").symlink_to(tmp_path / "fleet")
     there = sorted(tmp_path.rglob("*"))
-    ran = kidx("scan", "fleet", "--out", place, "--report", "html", cwd=tmp_path)
+    ran = kidx_process("scan", "fleet", "--out", place, "--report", "html", cwd=tmp_path)
     assert ran.status == UNREADABLE
     assert b"name another" in ran.err
     assert sorted(tmp_path.rglob("*")) == there
@@ -147,6 +149,6 @@ def test_sparks_log_is_never_written_among_evidence(tmp_path: Path) -> None:
     writable(SET / "clean" / "plain-0", tmp_path / "plain-0")
     (tmp_path / "link").symlink_to(tmp_path / "precious")
     for place in ("plain-0/spark.log", "plain-0/00000000000000000000.log", "link"):
-        ran = kidx("scan", "plain-0", "--spark-log", place, cwd=tmp_path)
+        ran = kidx_process("scan", "plain-0", "--spark-log", place, cwd=tmp_path)
         assert ran.status == USAGE, ran.err
     assert not (tmp_path / "precious").exists()

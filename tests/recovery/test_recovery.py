@@ -19,6 +19,7 @@ from tests import damage
 from tests.building import batch, message, record
 from tests.recovery.replicas import TOPIC_ID, base_of, batches, log_of, tree, write_replica
 from tests.support import KAFKA_SETS, Ran, kidx_here
+from tests.surgery.support import intercept
 
 FLEETS = [fixture_set / "fleet" for fixture_set in KAFKA_SETS if (fixture_set / "fleet").is_dir()]
 OTHER_ID = "J8Upg3dv2B6XPr-UdZYVTw"
@@ -229,6 +230,12 @@ def test_a_wrong_field_that_no_crc_covers_is_not_believed(tmp_path: Path, field:
     assert (recover(tmp_path / "out", one, two).status, log_of(tmp_path / "out/t-0")) == (0, b"".join(whole))
 
 
+def test_an_epoch_of_one_batch_is_believed_between_its_neighbours(tmp_path: Path) -> None:
+    whole = [*batches(2), *batches(1, first=4, epoch=3), *batches(2, first=6, epoch=5)]
+    assert log_of_recovered(tmp_path, write_replica(tmp_path / "t-0", whole)) == b"".join(whole)
+    assert (tmp_path / "out/t-0/leader-epoch-checkpoint").read_text() == "0\n3\n0 0\n3 4\n5 6\n"
+
+
 def test_gaps_of_a_compacted_log_are_normal(tmp_path: Path) -> None:
     whole = [batch([record(1, 0, b"k%d" % n)], base_offset=3 * n, last_offset_delta=1, count=1) for n in range(9)]
     one, two = (write_replica(tmp_path / name / "t-0", whole[:4], whole[4:]) for name in "ab")
@@ -296,6 +303,7 @@ def test_records_below_the_log_start_stay_deleted(tmp_path: Path) -> None:
     assert (ran.status, log_of(tmp_path / "out/t-0")) == (0, b"".join(whole[3:]))
     assert (tmp_path / "out/log-start-offset-checkpoint").read_text() == "0\n1\nt 0 9\n"
     assert (tmp_path / "out/t-0/leader-epoch-checkpoint").read_text() == "0\n1\n0 9\n"
+    assert sorted(int(path.stem) for path in (tmp_path / "out/t-0").glob("*.snapshot")) == [12, 18]
 
 
 # ---- identity
@@ -308,6 +316,16 @@ def test_the_options_fit_the_result_into_another_cluster(tmp_path: Path) -> None
     meta = (tmp_path / "out/meta.properties").read_text()
     assert meta == "cluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=4\nversion=1\n"
     assert (tmp_path / "out/t-0/partition.metadata").read_text() == f"version: 0\ntopic_id: {OTHER_ID}"
+
+
+def test_a_linked_partition_is_left_out_until_it_is_named(tmp_path: Path) -> None:
+    write_replica(tmp_path / "elsewhere" / "u-0", batches(2))
+    write_replica(tmp_path / "d" / "t-0", batches(2))
+    (tmp_path / "d" / "u-0").symlink_to(tmp_path / "elsewhere" / "u-0")
+    (row,) = rows_of(recover(tmp_path / "out", tmp_path / "d"), "left_out")
+    assert row["source"] == str(tmp_path / "d/u-0") and "symbolic link" in row["why"]
+    assert recover(tmp_path / "named", tmp_path / "d/u-0").status == 0
+    assert log_of(tmp_path / "named/u-0") == b"".join(batches(2))
 
 
 def test_names_that_no_topic_has_are_left_out(tmp_path: Path) -> None:
@@ -397,6 +415,33 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ran = recover(tmp_path / "out", tmp_path / "d")
     assert (ran.status, ran.rows[:-1]) == (expected.status, expected.rows[:-1])
     assert tree(tmp_path / "out") == tree(tmp_path / "whole")
+
+
+def test_whatever_call_fails_is_a_refusal_and_the_run_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(2):
+        write_replica(tmp_path / "d" / f"t-{n}", batches(3), batches(3, first=6))
+    recover(tmp_path / "whole", tmp_path / "d")
+    failing = 0
+    while True:
+        out = tmp_path / f"out-{failing}"
+
+        def act(number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], at: int = failing) -> Any:
+            if number == at:
+                raise OSError(errno.EIO, "Input/output error")
+            return function(*args, **kwargs)
+
+        with monkeypatch.context() as patched:
+            intercept(patched, act)
+            ran = recover(out, tmp_path / "d")
+        if ran.status == 0:
+            break
+        assert ran.status == 3 and b"Traceback" not in ran.err, (failing, ran.err)
+        assert recover(out, tmp_path / "d").status == 0, failing
+        assert tree(out) == tree(tmp_path / "whole"), failing
+        failing += 7
+    assert failing > 100
 
 
 def test_a_full_disk_is_one_sentence_and_the_run_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

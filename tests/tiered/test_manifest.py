@@ -12,7 +12,8 @@ import cramjam
 import pytest
 
 from kidx.errors import WrongFormat
-from kidx.formats.remote_objects import ChunkIndex, Manifest, parse_manifest, parse_object_name
+from kidx.formats.object_names import parse_object_name
+from kidx.formats.remote_objects import ChunkIndex, Manifest, parse_manifest
 from tests.tiered import recorded
 from tests.tiered.recorded import ENCRYPTED, ZSTD
 
@@ -22,6 +23,13 @@ Change = Callable[[dict[str, Any]], object]
 def manifest(name: str = ZSTD) -> dict[str, Any]:
     stored = next(o for o in recorded.objects(name) if o.verdict == "live" and o.path.endswith(".rsm-manifest"))
     return dict(json.loads((recorded.unpacked(name) / "remote" / stored.path).read_bytes()))
+
+
+def place(fields: dict[str, Any]) -> dict[str, Any]:
+    """The topic and partition of a manifest."""
+    segment = fields["remoteLogSegmentMetadata"]["remoteLogSegmentId"]
+    found: dict[str, Any] = segment["topicIdPartition"]["topicPartition"]
+    return found
 
 
 def parsed(fields: dict[str, Any]) -> Manifest:
@@ -59,6 +67,9 @@ def test_a_manifest_as_it_was_written() -> None:
         (lambda m: m["remoteLogSegmentMetadata"].update(segmentLeaderEpochs={}), "not a map from leader epochs"),
         (lambda m: m["remoteLogSegmentMetadata"].update(segmentLeaderEpochs={"x": 1}), "not a map from leader epochs"),
         (lambda m: m["remoteLogSegmentMetadata"]["remoteLogSegmentId"].update(id="../../etc/passwd"), "not an id"),
+        (lambda m: place(m).update(topic="../../etc/x"), "not a name of a topic"),
+        (lambda m: place(m).update(topic=".."), "not a name of a topic"),
+        (lambda m: place(m).update(topic="a" * 250), "not a name of a topic"),
         (lambda m: m.update(encryption={"dataKey": "none", "aad": ""}), "no key pair's id"),
         (lambda m: m.update(encryption={"dataKey": "a:!", "aad": ""}), "dataKey is not base64"),
     ],

@@ -79,3 +79,24 @@ def test_recover_from_a_tier_alone(tmp_path: Path) -> None:
             strict=True,
         )
     ]
+
+
+def test_sizes_of_both_tiers() -> None:
+    home = recorded.unpacked(LOCAL)
+    rows = kidx_here("stat", "--by", "state", home / "local", "--remote", home / "remote", "--format", "jsonl").rows
+    expected = sum(f.stat().st_size for f in (home / "remote").rglob("*") if f.is_file())
+    assert {row["state"]: row["bytes"] for row in rows}["remote"] == expected
+    topics = kidx_here("stat", "--by", "topic", home / "remote", "--format", "jsonl").rows
+    assert {row["topic"] for row in topics} >= {"meters", "sensor_data", "letters-a-b"}
+
+
+def test_remote_log_metadata_is_replayed_like_other_topics() -> None:
+    home = recorded.unpacked(LOCAL)
+    ran = kidx_here("state", home / "local", "--kind", "remote_segment", "--format", "jsonl")
+    assert ran.status == 0
+    states = [row["value"]["state"] for row in ran.rows if row["schema"] == "kidx.state.v1"]
+    assert len(states) == 63 and set(states) == {
+        "COPY_SEGMENT_STARTED",
+        "COPY_SEGMENT_FINISHED",
+        "DELETE_SEGMENT_STARTED",
+    }

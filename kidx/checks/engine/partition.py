@@ -26,7 +26,7 @@ from kidx.checks.subjects.partitions import CheckedSegment, CheckedSegments, Lis
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import is_directory, list_directory, must_exist, system_failures
 from kidx.findings import NOT_HELD, NOTE, limited
-from kidx.formats.remote_objects import parse_object_name
+from kidx.formats.object_names import parse_object_name
 from kidx.logdir.log_dir import INDEX_CACHE, LOG_STARTS, PARTITION
 from kidx.logdir.names import (
     INDEX_OF_KIND,

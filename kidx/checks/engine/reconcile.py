@@ -14,7 +14,7 @@ from kidx.errors import CannotRead, KidxError, UsageError
 from kidx.evidence import absolute, open_evidence
 from kidx.evidence.tiered import read_manifest
 from kidx.findings import NOTE, Finding, limited
-from kidx.formats.remote_objects import MANIFEST, parse_object_name
+from kidx.formats.object_names import MANIFEST, parse_object_name
 from kidx.logdir.cluster import Cluster
 from kidx.logdir.log_dir import METADATA_TOPIC, LogDir, partition_identity
 from kidx.logdir.names import LOG

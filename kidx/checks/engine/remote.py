@@ -19,7 +19,8 @@ from kidx.evidence import read_file
 from kidx.evidence.tiered import DamagedObject, damaged_chunks, read_manifest
 from kidx.findings import limited
 from kidx.formats.checkpoints import EpochStart, parse_leader_epochs
-from kidx.formats.remote_objects import LOG, MANIFEST, Manifest, parse_object_name
+from kidx.formats.object_names import LOG, MANIFEST, parse_object_name
+from kidx.formats.remote_objects import Manifest
 from kidx.logdir.names import LEADER_EPOCHS
 from kidx.logdir.tree import Partition
 from kidx.tiered.objects import RemoteCopy

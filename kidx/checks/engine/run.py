@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 
 from kidx.checks.catalogue import RULES
+from kidx.checks.engine.discovery import checks_of
 from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.partition import check_target
@@ -13,6 +14,7 @@ from kidx.checks.engine.reconcile import reconcile
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
+from kidx.checks.subjects.replicas import CommittedOffset, ReplicaSet, RetainedSegments
 from kidx.errors import CannotRead
 from kidx.evidence import reading_rate
 from kidx.execution import run_forked
@@ -57,8 +59,17 @@ def check_all(
         add(whole, check_log_dirs(whole_directories, options, log_dirs, whole.findings))
         if options.remote:
             add(whole, reconcile(whole_directories, options, log_dirs, whole.findings))
+    if options.rules is not None and options.rules <= fleet_rules():
+        whole.skip("the rules selected", "they compare directories of a fleet; `kidx scan` does")
     finish(whole, options)
     return whole
+
+
+@cache
+def fleet_rules() -> frozenset[str]:
+    """The codes of the rules that only a scan of a fleet examines."""
+    subjects = ReplicaSet, CommittedOffset, RetainedSegments
+    return frozenset(rule.code for subject in subjects for check in checks_of(subject) for rule in check.rules)
 
 
 def add(whole: CheckResult, part: CheckResult) -> None:

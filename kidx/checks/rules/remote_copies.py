@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from kidx.checks.rule import check
 from kidx.checks.subjects.remote import CheckedCopies, CheckedCopy, DamagedPiece, RemoteObjects
 from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
-from kidx.formats.remote_objects import INDEXES, LOG, MANIFEST, Manifest
+from kidx.formats.object_names import INDEXES, LOG, MANIFEST
+from kidx.formats.remote_objects import Manifest
 from kidx.text.quantities import counted, size_text
 from kidx.tiered.lineage import CopyFacts, is_within
 

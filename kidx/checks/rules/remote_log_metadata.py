@@ -8,7 +8,7 @@ from typing import Any
 from kidx.checks.rule import check
 from kidx.checks.subjects.remote import ReconciledSegment
 from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
-from kidx.formats.remote_objects import LOG
+from kidx.formats.object_names import LOG
 from kidx.state.remote_log import COPY_FINISHED, COPY_STARTED, DELETE_STARTED
 from kidx.text.quantities import counted, iso_time, size_text
 from kidx.tiered.metadata import ListedSegment

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kidx.compat.dump_log_segments import comparisons, java
 from kidx.compat.dump_log_segments.complaints import Complaints
 from kidx.compat.dump_log_segments.indexes import index_lines, shown_slots
+from kidx.compat.dump_log_segments.record_line import contents_of
 from kidx.errors import KidxError
 from kidx.evidence import INDEX_BYTES, exists, must_exist, open_evidence, read_file
 from kidx.exit_status import CLEAN, FINDINGS, UNREADABLE
@@ -149,7 +150,7 @@ class DumpLogSegments:
             log = logs.LogLines(evidence, end)
             if options.deep_iteration or options.print_data_log or options.decoder:
                 gaps = _Gaps()
-                contents = logs.contents_of(options.decoder, options.print_data_log)
+                contents = contents_of(options.decoder, options.print_data_log)
                 metadata = not options.skip_record_metadata
                 yield from log.records(metadata, contents, gaps.see)
                 self._complaints.gaps(java.absolute(path), gaps.found)

@@ -1,4 +1,4 @@
-"""The lines of many records at once, made from columns: the same bytes as logs.record_line makes one by one."""
+"""The lines of many records at once, made from columns: the same bytes as record_line makes one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kidx.compat.dump_log_segments.line_forms import TIMESTAMP_TYPES
-from kidx.compat.dump_log_segments.logs import Contents, control_text, plain_texts
+from kidx.compat.dump_log_segments.record_line import Contents, control_text, plain_texts
 from kidx.formats.control import parse_control
 from kidx.formats.records import Record
 from kidx.segments.record_columns import RecordColumns
@@ -24,7 +24,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")  # encoded, or its begi
 
 
 class RecordLines:
-    """The form of records' lines; parameters as those of logs.record_line."""
+    """The form of records' lines; parameters as those of record_line."""
 
     def __init__(self, metadata: bool, contents: Contents | None) -> None:
         self._metadata, self._contents = metadata, contents

@@ -12,26 +12,33 @@ Rows = Sequence[Mapping[str, Any]]
 _MOST_NAMED = 5
 
 
-def render_fleet(tables: Mapping[str, Rows], out: IO[str]) -> None:
-    """Write the lines. `tables` are the fleet's, by name (docs/spark.md)."""
+def render_fleet(tables: Mapping[str, Rows], counts: Mapping[str, int], out: IO[str]) -> None:
+    """Write the lines. `tables` have the fleet's most important rows by name (docs/schemas-fleet.md), `counts` how many
+    rows there are.
+    """
     out.write("\n")
-    for label, line in _lines(tables):
+    for label, line in _lines(tables, counts):
         out.write(f"{label:<12}{line}\n")
 
 
-def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
+def _lines(tables: Mapping[str, Rows], counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     brokers, replicas = tables["brokers"], tables["replicas"]
     size = size_text(sum(row["log_bytes"] for row in brokers))
     yield "fleet", f"{counted(len(brokers), 'log dir')}, {counted(len(tables['topics']), 'topic')}, {size} of logs"
+    clusters = sorted({row["cluster"] for row in brokers if row["cluster"] is not None})
+    if len(clusters) > 1:
+        named = ", ".join(clusters[:_MOST_NAMED]) + (", ..." if len(clusters) > _MOST_NAMED else "")
+        yield "clusters", f"{len(clusters):,}, not compared with each other: {named}"
     other = [row for row in replicas if not row["agree"]]
     if replicas:
-        yield "replicas", f"{len(replicas) - len(other):,} of {len(replicas):,} shared partitions agree"
+        agreeing, shared = counts["replicas"] - counts["differing"], counts["replicas"]
+        yield "replicas", f"{agreeing:,} of {shared:,} shared partitions agree"
     for row in other[:_MOST_NAMED]:
-        yield "", f"{_name(row)} differs from offset {row['diverges_at']} on: {', '.join(row['differing'])}"
-    behind = [row for row in replicas if row["behind"]]
+        yield "", _differing(row)
+    behind = [row for row in replicas if any(r["behind"] and not r["empty"] for r in row["replicas"])]
     for row in behind[:_MOST_NAMED]:
-        behind_by = ", ".join(f"{broker} by {records:,}" for broker, records in sorted(row["behind"].items()))
-        yield "", f"{_name(row)} lags: {behind_by} records"
+        late = ", ".join(f"{r['broker']} by {r['behind']:,}" for r in row["replicas"] if r["behind"] and not r["empty"])
+        yield "", f"{_name(row)} lags: {late} records"
     narrow = sorted(tables["warm_sections"], key=lambda row: (row["coverage"], row["warm_records"]))[:1]
     for row in narrow:
         yield (
@@ -49,9 +56,18 @@ def _lines(tables: Mapping[str, Rows]) -> Iterator[tuple[str, str]]:
     for row in stranded[:_MOST_NAMED]:
         yield "groups", _stranded(row)
     yield from _compaction(tables["compaction_topics"], tables["cleaners"])
-    hidden = sum(max(0, len(rows) - _MOST_NAMED) for rows in (other, behind, stalled, stranded))
+    lists = counts["differing"], len(behind), counts["stalled_retention"], counts["stranded_groups"]
+    hidden = sum(max(0, number - _MOST_NAMED) for number in lists)
     if hidden:
         yield "", f"{hidden:,} more lines like these are in the tables that --out writes"
+
+
+def _differing(row: Mapping[str, Any]) -> str:
+    empty = [replica["broker"] for replica in row["replicas"] if replica["empty"]]
+    if row["diverges_at"] is None:
+        return f"{_name(row)} has no records on {', '.join(empty)}"
+    differing = ", ".join(replica["broker"] for replica in row["replicas"] if replica["differs"])
+    return f"{_name(row)} differs from offset {row['diverges_at']} on: {differing}"
 
 
 def _compaction(topics: Rows, brokers: Rows) -> Iterator[tuple[str, str]]:

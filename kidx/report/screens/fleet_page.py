@@ -32,15 +32,19 @@ svg text{fill:var(--ink);font:12px system-ui,sans-serif}
 
 
 def fleet_page(
-    tables: Mapping[str, Rows], findings: Sequence[Finding], summary: Mapping[str, Any], fleet_bytes: int
+    tables: Mapping[str, Rows],
+    counts: Mapping[str, int],
+    findings: Sequence[Finding],
+    summary: Mapping[str, Any],
+    fleet_bytes: int,
 ) -> str:
-    """The page as HTML. `tables` are the fleet's: brokers, topics, rules, warm_sections, stalled_retention,
-    stranded_groups, replicas, compaction, compaction_topics, cleaners. `fleet_bytes` is the size of all data files.
+    """The page as HTML. `tables` have the most important rows of the fleet's tables (docs/schemas-fleet.md), `counts`
+    how many rows there are. `fleet_bytes` is the size of all data files.
     """
     parts = [
         _tiles(summary, fleet_bytes),
         _findings(findings, tables["rules"], tables["topics"]),
-        _replicas(tables["replicas"]),
+        _replicas(tables["replicas"], counts),
         _warm_sections(tables["warm_sections"]),
         _page_cache(tables["brokers"]),
         _stalled(tables["stalled_retention"]),
@@ -91,28 +95,30 @@ def _finding_row(finding: Finding) -> Mapping[str, Any]:
     return finding._asdict()
 
 
-def _replicas(replicas: Rows) -> str:
+def _replicas(replicas: Rows, counts: Mapping[str, int]) -> str:
     if not replicas:
         return _section("Replicas", "No partition was found on more than one broker; nothing was compared.")
-    brokers = sorted({broker for row in replicas for broker in row["replicas"]})
+    brokers = sorted({replica["broker"] for row in replicas[:_MOST_BARS] for replica in row["replicas"]})
     bad = [row for row in replicas if not row["agree"]]
     text = (
-        f"{len(bad):,} of {len(replicas):,} partitions differ between brokers."
+        f"{counts['differing']:,} of {counts['replicas']:,} partitions differ between brokers."
         if bad
-        else f"All {len(replicas):,} partitions hold the same batches on every broker that has them, "
+        else f"All {counts['replicas']:,} partitions hold the same batches on every broker that has them, "
         "where their logs overlap."
     )
-    shown = sorted(replicas, key=lambda row: (row["agree"], not row["behind"]))[:_MOST_BARS]
     rows = [
         {
+            "cluster": row["cluster"],
             "topic": row["topic"],
             "partition": row["partition"],
             "from offset": row["diverges_at"],
-            "differing": ", ".join(row["differing"]),
+            "differing": ", ".join(r["broker"] for r in row["replicas"] if r["differs"]),
+            "empty": ", ".join(r["broker"] for r in row["replicas"] if r["empty"]),
         }
         for row in bad
     ]
-    return _section("Replicas", text, _replica_map(shown, brokers), _table(rows, list(rows[0])) if rows else "")
+    picture = _replica_map(replicas[:_MOST_BARS], brokers)
+    return _section("Replicas", text, picture, _table(rows, list(rows[0])) if rows else "")
 
 
 def _replica_map(rows: Rows, brokers: Sequence[str]) -> str:
@@ -122,14 +128,13 @@ def _replica_map(rows: Rows, brokers: Sequence[str]) -> str:
     for line, row in enumerate(rows):
         y = top + line * step
         parts.append(_text(0, y + 17, f"{row['topic']}-{row['partition']}"))
-        for i, broker in enumerate(brokers):
-            if broker not in row["replicas"]:
-                continue
-            behind = row["behind"].get(broker, 0)
-            if broker in row["differing"]:
-                tone, tip = "error", f"differs from offset {row['diverges_at']} on"
-            elif behind:
-                tone, tip = "warning", f"{counted(behind, 'record')} behind"
+        for replica in row["replicas"]:
+            i, broker = brokers.index(replica["broker"]), replica["broker"]
+            if replica["differs"] or replica["empty"]:
+                tone = "error"
+                tip = "no records" if replica["empty"] else f"differs from offset {row['diverges_at']} on"
+            elif replica["behind"]:
+                tone, tip = "warning", f"{counted(replica['behind'], 'record')} behind"
             else:
                 tone, tip = "good", "agrees"
             parts.append(
@@ -138,7 +143,7 @@ def _replica_map(rows: Rows, brokers: Sequence[str]) -> str:
             )
     legend = "; ".join(f"{i + 1}: {broker}" for i, broker in enumerate(brokers))
     picture = _svg(left + step * len(brokers), top + step * len(rows), parts, "Replicas by partition and broker")
-    return f"{picture}<p>Red differs, amber lags behind, green agrees. Brokers: {escape(legend)}</p>"
+    return f"{picture}<p>Red differs or is empty, amber lags behind, green agrees. Brokers: {escape(legend)}</p>"
 
 
 def _warm_sections(rows: Rows) -> str:
@@ -176,7 +181,7 @@ def _stalled(rows: Rows) -> str:
         "Retention by time counts from a segment's largest timestamp, so these segments and all after them are "
         "retained until that time has passed. Bytes retained:",
         _bars(sorted(bars, key=lambda bar: -bar[1][0][0]), size_text),
-        _table(rows, ["topic", "partition", "broker", "segment", "largest_timestamp", "ahead_ms", "held_bytes"]),
+        _table(rows, ["topic", "partition", "broker", "segment", "largest_timestamp", "segments", "held_bytes"]),
     )
 
 

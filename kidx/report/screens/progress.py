@@ -39,7 +39,7 @@ class ProgressBar:
 
 
 class ProgressLine:
-    """One line, rewritten for each report and erased at the end. Call it with (phase, done, total), in bytes."""
+    """One line, rewritten for each report and erased at the end. Call it with a phase, and how much of it is done."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
@@ -49,11 +49,11 @@ class ProgressLine:
     def __enter__(self) -> ProgressLine:
         return self
 
-    def __call__(self, phase: str, done: int, total: int) -> None:
+    def __call__(self, phase: str, done: int = 0, total: int = 0) -> None:
         """Draw the phase, and the share that is done where there is a total."""
         if not self._shown:
             return
-        share = f" {100 * done // total}% of {total / 1e9:,.2f} GB" if total else ""
+        share = f" {100 * done // total}%" if total else ""
         self._draw(f"{phase}{share}  {time.monotonic() - self._started:.0f} s")
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, trace: TracebackType | None) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from kidx.compat.dump_log_segments import logs, record_lines
 from kidx.compat.dump_log_segments.java import text
-from kidx.compat.dump_log_segments.logs import LogLines, contents_of
+from kidx.compat.dump_log_segments.logs import LogLines
+from kidx.compat.dump_log_segments.record_line import contents_of, record_line
 from kidx.evidence import from_bytes
 from tests.building import batch, record
 from tests.text.test_spans import STRING
@@ -33,7 +34,7 @@ def test_as_one_by_one(metadata: bool, contents: bool, batches: list[object]) ->
     for found, entry, line in LogLines(log, log.size)._one_by_one():
         wanted += line
         for one in logs.RecordReader(found, entry[61:], lenient=True):
-            wanted += logs.record_line(found, one, metadata, printed)
+            wanted += record_line(found, one, metadata, printed)
             offsets.append(one.offset)
     assert out == wanted
     assert seen == offsets
