@@ -57,7 +57,7 @@ def command(paths: tuple[str, ...], form: str, from_file: str | None, kind: str 
     Batches are shown where they overlap it.
 
     Kinds: offset_index, time_index, transaction_index, log, metadata_snapshot, producer_snapshot, leader_epochs,
-    offset_checkpoint, meta_properties, partition_metadata, quorum_state.
+    offset_checkpoint, meta_properties, partition_metadata, quorum_state, remote_manifest.
 
     Every complete entry before a zero tail is shown, even a wrong one, and batches after damage, too; use verify to
     check them. `--format kafka` prints the text of Kafka's DumpLogSegments: complaints go to stderr after all files,

@@ -272,10 +272,12 @@ class _ChunkedLog(Evidence):
         if self._cipher is not None:
             data = memoryview(_unsealed(self._cipher, self._manifest.aad, data, self.path, span))
         if self._manifest.compressed:
-            from kidx.formats.compression import ZSTD, inflate
+            from kidx.formats.compression import ZSTD, BudgetSpent, inflate
 
             try:
                 data = inflate(ZSTD, data, limit_bytes=max(size, 1))
+            except BudgetSpent as e:
+                raise CannotRead(f"{self.path}: chunk {number}: {e}") from None
             except KidxError as e:
                 raise DamagedObject(self.path, f"chunk {number}: {e}", span) from None
         if len(data) != size:

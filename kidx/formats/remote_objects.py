@@ -18,6 +18,7 @@ MANIFEST_BYTES = 16 << 20
 MOST_CHUNKS = 1 << 20  # of a segment, which has at most 2 GiB: the smallest chunks are 2 KiB on average
 SEAL_BYTES = 28  # what AES-GCM adds to a piece: 12 bytes of IV, 16 of tag
 
+_TOPIC_CHARACTERS = 249
 _LARGEST = 2**63 - 1
 _LARGEST_FILE = 2**31 - 1
 
@@ -136,7 +137,7 @@ def parse_manifest(data: bytes) -> Manifest:
         compressed,
         data_key,
         aad,
-        names.text("topic"),
+        names.topic("topic"),
         partition.id("topicId"),
         names.number("partition", 0, _LARGEST_FILE),
         segment.id("id"),
@@ -191,6 +192,14 @@ class _Fields:
         value = self.text(name)
         if not is_id(value):
             raise WrongFormat(f"{self._path}{name} is {_shown(value)}, not an id (22 characters of base64)")
+        return value
+
+    def topic(self, name: str) -> str:
+        """A topic's name, of which files are named: Topic.validate allows nothing that a path could mean."""
+        value = self.text(name)
+        plain = value.replace(".", "a").replace("_", "a").replace("-", "a")
+        if not (0 < len(value) <= _TOPIC_CHARACTERS and plain.isascii() and plain.isalnum()) or value in (".", ".."):
+            raise WrongFormat(f"{self._path}{name} is {_shown(value)}, not a name of a topic")
         return value
 
     def binary(self, name: str) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from kidx.evidence import read_file
@@ -90,19 +91,18 @@ def is_within(facts: CopyFacts, lineage: Sequence[EpochStart], log_end: int | No
     first = next((epoch for epoch in own if epoch >= order[0]), None)
     if first is None or own[-1] > order[-1]:
         return False
-    for epoch in own[own.index(first) :]:
+    next_leader, next_own = dict(pairwise(order)), dict(pairwise(own))
+    if first != order[0] and first in leaders and facts.epochs[first] < leaders[first]:
+        return False
+    for epoch in (epoch for epoch in own if epoch >= first):
         if epoch not in leaders:
             return False
-        after = order[order.index(epoch) + 1] if epoch != order[-1] else None
-        if epoch == first and epoch != order[0] and facts.epochs[epoch] < leaders[epoch]:
-            return False
-        if epoch == own[-1]:
+        after, following = next_leader.get(epoch), next_own.get(epoch)
+        if following is None:
             if after is not None and facts.end >= leaders[after]:
                 return False
-        else:
-            following = own[own.index(epoch) + 1]
-            if after != following or leaders[following] != facts.epochs[following]:
-                return False
+        elif after != following or leaders[following] != facts.epochs[following]:
+            return False
     return log_end is None or facts.end < log_end
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from kidx.formats.checkpoints import EpochStart
 from kidx.logdir.log_dir import LogDir
 from kidx.lookup.partition import SPECIAL
-from kidx.state.remote_log import COPY_FINISHED
+from kidx.state.remote_log import COPY_FINISHED, EpochIndex
+from kidx.tiered.lineage import CopyFacts, is_within
 from kidx.tiered.log import TieredReader, open_tiered
 from kidx.tiered.metadata import metadata_partition, read_remote_log_metadata
 from tests.support import kidx_here
@@ -143,3 +145,38 @@ def test_lookup_on_the_command_line(word: str) -> None:
     if word == "latest-tiered":
         alone = kidx_here("lookup", place, "--timestamp", word)
         assert alone.status == 3 and b"--remote" in alone.err
+
+
+@pytest.mark.parametrize(
+    ("epochs", "end", "within"),
+    [  # the log: epoch 5 from 10, 7 from 15, 9 from 100 (the example of RemoteLogManager)
+        ({5: 10, 7: 15}, 50, True),
+        ({5: 14, 7: 15, 9: 100}, 150, True),
+        ({5: 0}, 14, True),
+        ({5: 10}, 15, False),
+        ({7: 12}, 50, False),
+        ({7: 15, 8: 60}, 90, False),
+        ({5: 10, 7: 16}, 50, False),
+        ({5: 10, 9: 100}, 150, False),
+        ({3: 2}, 9, False),
+        ({3: 2, 5: 10}, 14, True),
+        ({9: 100, 11: 200}, 250, False),
+        ({9: 120}, 150, True),
+    ],
+)
+def test_which_copies_belong_to_a_log(epochs: dict[int, int], end: int, within: bool) -> None:
+    lineage = [EpochStart(5, 10), EpochStart(7, 15), EpochStart(9, 100)]
+    assert is_within(CopyFacts("id", min(epochs.values()), end, epochs, -1), lineage) is within
+
+
+def test_a_later_copy_takes_the_place_of_those_it_covers() -> None:
+    """The cases of RemoteLogLeaderEpochState, and a deletion."""
+    index = EpochIndex()
+    index.add(10, "a", 90)
+    index.add(5, "b", 100)
+    index.add(101, "c", 200)
+    assert [index.floor(o) for o in (4, 5, 95, 101, 150)] == [None, "b", "b", "c", "c"]
+    index.add(101, "d", 150)  # ends before what is there already: both stay, the later one at its start
+    assert index.floor(120) == "d" and index.highest == 200
+    index.remove(5, "b")
+    assert index.floor(50) is None and index.next_start(50) == 101

@@ -25,6 +25,13 @@ def manifest(name: str = ZSTD) -> dict[str, Any]:
     return dict(json.loads((recorded.unpacked(name) / "remote" / stored.path).read_bytes()))
 
 
+def place(fields: dict[str, Any]) -> dict[str, Any]:
+    """The topic and partition of a manifest."""
+    segment = fields["remoteLogSegmentMetadata"]["remoteLogSegmentId"]
+    found: dict[str, Any] = segment["topicIdPartition"]["topicPartition"]
+    return found
+
+
 def parsed(fields: dict[str, Any]) -> Manifest:
     return parse_manifest(json.dumps(fields).encode())
 
@@ -60,6 +67,9 @@ def test_a_manifest_as_it_was_written() -> None:
         (lambda m: m["remoteLogSegmentMetadata"].update(segmentLeaderEpochs={}), "not a map from leader epochs"),
         (lambda m: m["remoteLogSegmentMetadata"].update(segmentLeaderEpochs={"x": 1}), "not a map from leader epochs"),
         (lambda m: m["remoteLogSegmentMetadata"]["remoteLogSegmentId"].update(id="../../etc/passwd"), "not an id"),
+        (lambda m: place(m).update(topic="../../etc/x"), "not a name of a topic"),
+        (lambda m: place(m).update(topic=".."), "not a name of a topic"),
+        (lambda m: place(m).update(topic="a" * 250), "not a name of a topic"),
         (lambda m: m.update(encryption={"dataKey": "none", "aad": ""}), "no key pair's id"),
         (lambda m: m.update(encryption={"dataKey": "a:!", "aad": ""}), "dataKey is not base64"),
     ],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
+import struct
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from kidx.errors import CannotRead, UsageError
 from kidx.evidence import exists, file_size, open_evidence
 from kidx.evidence.tiered import DamagedObject, NoKey, key_files
+from kidx.formats.compression import inflation_budget
 from kidx.logdir.tree import Partition
 from tests import damage
 from tests.support import kidx_here
@@ -103,6 +107,31 @@ def test_damage_to_a_chunk_names_its_bytes(tmp_path: Path) -> None:
         evidence.read(0, 10)
     assert raised.value.path == str(log)
     assert raised.value.span is not None and raised.value.span[0] == 0
+
+
+def test_a_chunk_that_inflates_without_end_is_a_limit_and_not_damage(tmp_path: Path) -> None:
+    """16 MiB of zeros in some hundred bytes: as the manifest says, but more than the run may inflate."""
+    import cramjam
+
+    stem = copied(ZSTD, tmp_path)
+    bomb = bytes(cramjam.zstd.compress(bytes(16 << 20)))
+    Path(f"{stem}.log").write_bytes(bomb)
+    manifest = json.loads(Path(f"{stem}.rsm-manifest").read_bytes())
+    sizes = bytes(cramjam.zstd.compress(struct.pack(">ii", 1, len(bomb))))
+    manifest |= {"compression": True}
+    manifest["chunkIndex"] = {
+        "type": "variable",
+        "originalChunkSize": 16 << 20,
+        "originalFileSize": 16 << 20,
+        "transformedChunks": base64.b64encode(sizes).decode(),
+    }
+    Path(f"{stem}.rsm-manifest").write_text(json.dumps(manifest))
+    with open_evidence(f"{stem}.log") as evidence:
+        assert evidence.read(0, 4) == bytes(4)
+    with inflation_budget(1 << 20), open_evidence(f"{stem}.log") as evidence:
+        with pytest.raises(CannotRead, match="--max-inflate") as raised:
+            evidence.read(0, 4)
+        assert not isinstance(raised.value, DamagedObject)
 
 
 def test_a_short_object_ends_with_its_last_whole_chunk(tmp_path: Path) -> None:
