@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kidx.logdir.names import LOG
 from kidx.logdir.tree import Partition
-from kidx.lookup.transactions import batches_since, newest_snapshot
+from kidx.lookup.producers import ProducerStates
+from kidx.lookup.transactions import newest_snapshot
+from kidx.segments.scan import scan
 
 
 class LastRecord(NamedTuple):
@@ -22,14 +25,11 @@ class LastRecord(NamedTuple):
 def active_producers(partition: Partition, end_offset: int) -> dict[int, LastRecord]:
     """By producer id, as a broker knows them at the log's end."""
     since, snapshot = newest_snapshot(partition, end_offset)
-    last = {p.producer_id: LastRecord(p.last_offset, p.producer_epoch) for p in snapshot}
-    for batch in batches_since(partition, since):
-        if batch.producer_id < 0:
-            continue
-        if not batch.control:
-            last[batch.producer_id] = LastRecord(batch.last_offset, batch.producer_epoch)
-        elif batch.record_count:  # compaction can leave a marker's batch empty; Kafka ignores such a batch
-            before = last.get(batch.producer_id)
-            data = before.data_offset if before and before.epoch == batch.producer_epoch else -1
-            last[batch.producer_id] = LastRecord(data, batch.producer_epoch)
-    return last
+    producers = ProducerStates(snapshot)
+    ends = [*(s.base_offset for s in partition.segments[1:]), None]
+    for segment, end in zip(partition.segments, ends, strict=True):
+        if end is None or end > since:
+            with segment.files[LOG].open() as log:
+                for window in scan(log, check_crc=False):
+                    producers.take(window, log, from_offset=since)
+    return {i: LastRecord(s.last_offset, s.producer_epoch) for i, s in producers.states.items()}

@@ -56,13 +56,14 @@ class RowMaker:
         self._form, self._text = form, TextColumns(form.encoding, quoted=form.format == "jsonl")
         texts = [name for name in _BYTES_COLUMNS if form.is_text and name in whole.names]
         self._others = pa.schema([field for field in whole if field.name not in texts])
-        self._topics = pa.array(topics, pa.string())
+        self._topics, self._topic_numbers = pa.array(topics, pa.string()), {t: n for n, t in enumerate(topics)}
         self._sides = {} if form.registry is None else {side: _Side(form, side, topics) for side in ("key", "value")}
         self.schema = pa.schema([self._as_written(field, texts) for field in whole])
         for name in decoded:
             self.schema = self.schema.append(pa.field(name, self._sides[name.split("_")[0]].type_of(name)))
-        json_columns = texts + [name for name in decoded if name.endswith("decoded")]
-        self.json = frozenset(json_columns) if form.is_text else frozenset[str]()
+        json_columns = [name for name in texts if self._text.is_json(name)]
+        json_columns += [name for name in decoded if name.endswith("decoded") and form.is_text]
+        self._texts, self.json = texts, frozenset(json_columns)
 
     def _as_written(self, field: pa.Field, texts: Sequence[str]) -> pa.Field:
         pa = arrow()
@@ -76,7 +77,7 @@ class RowMaker:
         others = record_batch(columns, self._others, topic=source.topic, partition=source.partition, segment=segment)
         arrays = dict(zip(others.schema.names, others.columns, strict=True))
         if "topic" in arrays and source.topic is not None:
-            number = pa.scalar(self._topics.index(source.topic).as_py(), pa.int32())
+            number = pa.scalar(self._topic_numbers[source.topic], pa.int32())
             arrays["topic"] = pa.DictionaryArray.from_arrays(pa.repeat(number, len(columns)), self._topics)
         for side, decoder in self._sides.items():
             if f"{side}_schema_id" in self.schema.names or f"{side}_decoded" in self.schema.names:

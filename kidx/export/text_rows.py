@@ -34,9 +34,8 @@ class TextColumns:
         """`quoted`: as JSON values (strings in quotation marks); else as bare text, for CSV."""
         self.encoding, self.quoted, self.not_utf8 = encoding, quoted, 0
 
-    def text(self, spans: Spans, *, quoted: bool | None = None) -> Spans:
-        """Byte strings as text, packed; absent ones stay absent."""
-        quoted = self.quoted if quoted is None else quoted
+    def text(self, spans: Spans, *, quoted: bool) -> Spans:
+        """Byte strings as text, packed, or as JSON strings and values; absent ones stay absent."""
         if self.encoding in ("base64", "hex"):
             text = base64_text(spans) if self.encoding == "base64" else hexed(spans)
             return _present_as(spans, joined([b'"', text, b'"'])) if quoted else text
@@ -47,8 +46,14 @@ class TextColumns:
         return json_quoted(text) if quoted else text
 
     def column(self, columns: RecordColumns, name: str) -> Spans:
-        """`key`, `value` or `headers` as text."""
-        return self.headers(columns) if name == "headers" else self.text(getattr(columns, name))
+        """`key`, `value` or `headers` as text: JSON values if `is_json`."""
+        if name == "headers":
+            return self.headers(columns)
+        return self.text(getattr(columns, name), quoted=self.is_json(name))
+
+    def is_json(self, name: str) -> bool:
+        """Whether a column's text is JSON; base64 and hexadecimal digits become so by quotation marks alone."""
+        return name == "headers" or (self.quoted and self.encoding in ("utf8", "json"))
 
     def headers(self, columns: RecordColumns) -> Spans:
         """Each record's headers as a JSON list of {"key": ..., "value": ...}."""
@@ -66,22 +71,25 @@ class TextColumns:
 
 
 def string_array(spans: Spans) -> pa.Array:
-    """Packed spans of UTF-8 as an Arrow array of strings."""
+    """Spans of UTF-8 as an Arrow array of strings, without a copy if they stand one after another."""
     import pyarrow as pa
 
-    spans = spans.packed()
     offsets = np.zeros(len(spans) + 1, np.int64)
     np.cumsum(spans.size, out=offsets[1:])
+    contiguous = len(spans) > 0 and bool((spans.start == offsets[:-1]).all())
+    data = spans.data if contiguous else spans.packed().data
     small = int(offsets[-1]) < 2**31
     present = None
     if not spans.present.all():
         present = pa.py_buffer(np.packbits(spans.present, bitorder="little").tobytes())
-    buffers = [present, pa.py_buffer(offsets.astype(np.int32) if small else offsets), pa.py_buffer(spans.data)]
+    buffers = [present, pa.py_buffer(offsets.astype(np.int32) if small else offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string() if small else pa.large_string(), len(spans), buffers)
 
 
 def json_lines(batch: pa.RecordBatch, json_columns: frozenset[str]) -> pa.Array:
-    """One JSON object for each row, its line break included. The columns `json_columns` hold JSON already, as text."""
+    """One JSON object for each row, its line break included. The columns `json_columns` hold JSON already, as text;
+    other text needs no escapes, only quotation marks.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,7 +105,15 @@ def json_lines(batch: pa.RecordBatch, json_columns: frozenset[str]) -> pa.Array:
         if value is not None:
             literal += _json_of(value[0], name in json_columns)
             continue
-        parts += [scalar(literal), pc.fill_null(_json_column(column, name in json_columns), "null")]
+        bare = pa.types.is_string(column.type) and name not in json_columns
+        if bare and not column.null_count:
+            parts += [scalar(literal + '"'), column]
+            literal = '"'
+            continue
+        column = (
+            pc.binary_join_element_wise('"', column, '"', "") if bare else _json_column(column, name in json_columns)
+        )
+        parts += [scalar(literal), pc.fill_null(column, "null")]
         literal = ""
     parts.append(scalar(literal + "}\n"))
     if len(parts) == 1:

@@ -17,19 +17,18 @@ from kidx.recovery.sound_batches import NOT_ATTACHED, ROW, Rows, SoundBatches
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+MOST_CONFLICTS = 100_000
 _LARGEST = 2**63 - 1
 
 
 class Conflict(NamedTuple):
-    """A batch of some replicas that was not chosen. `covered` tells whether its offsets are in what was chosen."""
+    """A batch of some replicas that was not chosen, and why."""
 
     first_offset: int
     last_offset: int
     replica: int
     file: int
     why: str
-    same_epoch: bool
-    covered: bool
 
 
 class Chosen(NamedTuple):
@@ -58,7 +57,9 @@ class Merge:
         self._current = 0
         self._last = start - 1  # the last offset chosen
         self._epoch = -1  # the highest leader epoch chosen
-        self.conflicts: list[Conflict] = []
+        self.conflicts: list[Conflict] = []  # the first MOST_CONFLICTS
+        self.disagree = False  # whether two batches of one epoch have the same offsets
+        self.diverged_to = -1  # the last offset of a batch that was not in the log
 
     def __iter__(self) -> Iterator[Chosen]:
         for n in range(len(self._sources)):
@@ -194,9 +195,13 @@ class Merge:
 
     def _note(self, groups: _Groups, group: int, why: str, same_epoch: bool, covered: bool) -> None:
         row = groups.rows[groups.first[group]]
+        self.disagree |= same_epoch
+        self.diverged_to = max(self.diverged_to, -1 if covered else int(row["last"]))
+        if len(self.conflicts) >= MOST_CONFLICTS:
+            return
         replica = int(groups.replica[groups.first[group]])
         where = int(row["base"]), int(row["last"]), replica, int(row["file"])
-        self.conflicts.append(Conflict(*where, why, same_epoch, covered))
+        self.conflicts.append(Conflict(*where, why))
 
 
 class _Groups:

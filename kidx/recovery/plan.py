@@ -222,7 +222,7 @@ class PartitionPlan:
 
     def _missing(self, first: int, last: int | None, why: str) -> None:
         self.complete = False
-        if sum(row.what == MISSING for row in self.rows[-_MOST_ROWS:]) < _MOST_ROWS:
+        if len(self.rows) < _MOST_ROWS:  # until the end there are no others in it
             self.rows.append(ReportRow(self.recoverable.name, MISSING, first, last, why=why))
 
     def _note_taken(self, chosen: Chosen, holes: Bools) -> None:
@@ -237,8 +237,10 @@ class PartitionPlan:
             counts = rows["count"]
             records = None if (counts < 0).any() else int(counts.sum())
             source, size = self._replicas[replica].name, int(rows["size"].sum())
-            if self._taken and self._taken[-1].source == source and not holes[begin]:
+            goes_on = bool(self._taken) and self._taken[-1].source == source and not holes[begin]
+            if goes_on or len(self._taken) >= _MOST_ROWS:
                 before = self._taken.pop()
+                before = before if before.source == source else before._replace(source=None)
                 total = None if records is None or before.records is None else before.records + records
                 sums = (before.batches or 0) + len(rows), total, (before.bytes or 0) + size
                 self._taken.append(before._replace(last_offset=last, batches=sums[0], records=sums[1], bytes=sums[2]))
@@ -260,8 +262,10 @@ class PartitionPlan:
                     first, stop - 1, "the batches around them follow each other, in a log that is not compacted"
                 )
         self._note_lost_tail()
-        for conflict in self._merge.conflicts[:_MOST_ROWS]:
+        for conflict in self._merge.conflicts:
             self._note_conflict(conflict)
+        if self._merge.disagree or self._merge.diverged_to >= self.end_offset:
+            self.complete = False
         self.rows += self._taken
         self.rows.sort(key=lambda row: (row.first_offset or 0, row.what != TAKEN))
         for stream in self._streams:
@@ -291,8 +295,6 @@ class PartitionPlan:
 
     def _note_conflict(self, conflict: Conflict) -> None:
         path = self._streams[conflict.replica].files[conflict.file].path
-        if conflict.same_epoch or (not conflict.covered and conflict.last_offset >= self.end_offset):
-            self.complete = False
         row = ReportRow(self.recoverable.name, CONFLICT, conflict.first_offset, conflict.last_offset, path)
         self.rows.append(row._replace(batches=1, why=f"not taken: {conflict.why}"))
 

@@ -48,7 +48,7 @@ READING = {
     "rocketmq diff": ["rocketmq diff store store"],
 }
 WRITING = {"append", "truncate", "trim", "resize", "rebuild", "undo"}
-NO_FILES = {"explain", "completion"}
+NO_FILES = {"explain", "help", "completion"}
 NEED_SQL = ("export", "query")
 NEEDS_JAVA = {"scan"}  # its own tests hold the same
 

@@ -7,6 +7,8 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from kidx.export.rows import Form
 from kidx.export.sources import Wanted, find_sources
 from kidx.library import open_partition
 from tests.damage import flip_byte
-from tests.support import KAFKA_SETS, kidx, kidx_here
+from tests.support import HANG_S, KAFKA_SETS, kidx, kidx_here
 
 CLEAN = KAFKA_SETS[0] / "clean"
 FIELDS = (  # noqa: SIM905
@@ -91,7 +93,7 @@ def test_json_values_stand_as_they_are(tmp_path: Path) -> None:
     from kidx.text.spans import spans_of
 
     values = [b'{"a": 1,\n "b": [2.50]}', b"plain", b'"text"', None, b"", b"NaN", b"[" * 100_000, b"\xff", b"12"]
-    text = TextColumns("json", quoted=True).text(spans_of(values))
+    text = TextColumns("json", quoted=True).text(spans_of(values), quoted=True)
     assert [None if t is None else json.loads(t) for t in text.tolist()][:6] == [
         {"a": 1, "b": [2.5]},
         "plain",
@@ -205,3 +207,13 @@ def test_nothing_is_written_into_evidence(tmp_path: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == sorted(
         path.name for path in (CLEAN / "plain-0").iterdir()
     )
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl", "csv"])
+@pytest.mark.parametrize("name", ["out", "out.data"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_under_the_name(name: str, form: str, tmp_path: Path) -> None:
+    limited = f"ulimit -f 8; exec {sys.executable} -m kidx export --format {form} --output {name} {CLEAN / 'pages14-0'}"
+    done = subprocess.run(["sh", "-c", limited], cwd=tmp_path, capture_output=True, timeout=HANG_S, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
+    assert b"cannot be written" in done.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".json"] == []

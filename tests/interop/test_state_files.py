@@ -50,7 +50,8 @@ def test_as_a_recovery_of_the_whole_log(tmp_path: Path, version: str) -> None:
         sizes = [len(parse_snapshot(data).producers) for data in written.values()]
         assert len(written) > 3 and max(sizes) > 20
         assert {n: data for n, data in state.files.items() if n.endswith(".snapshot")} == written
-        epochs = (after / "leader-epoch-checkpoint").read_text().splitlines()[2:-1]  # without the new leader's
-        assert state.files["leader-epoch-checkpoint"].decode().splitlines()[2:] == epochs
+        epochs = (after / "leader-epoch-checkpoint").read_text().splitlines()[2:]
+        ours = state.files["leader-epoch-checkpoint"].decode().splitlines()[2:]
+        assert ours == epochs[: len(ours)] and len(epochs) <= len(ours) + 1  # the new leader's, if it came to that
         assert kidx("rebuild", before, "--in-place", "--state-files").status == 0
         assert kidx("verify", before / "orders-0").status == 0

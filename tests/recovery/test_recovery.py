@@ -19,6 +19,7 @@ from tests import damage
 from tests.building import batch, message, record
 from tests.recovery.replicas import TOPIC_ID, base_of, batches, log_of, tree, write_replica
 from tests.support import KAFKA_SETS, Ran, kidx_here
+from tests.surgery.support import intercept
 
 FLEETS = [fixture_set / "fleet" for fixture_set in KAFKA_SETS if (fixture_set / "fleet").is_dir()]
 OTHER_ID = "J8Upg3dv2B6XPr-UdZYVTw"
@@ -414,6 +415,33 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ran = recover(tmp_path / "out", tmp_path / "d")
     assert (ran.status, ran.rows[:-1]) == (expected.status, expected.rows[:-1])
     assert tree(tmp_path / "out") == tree(tmp_path / "whole")
+
+
+def test_whatever_call_fails_is_a_refusal_and_the_run_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(2):
+        write_replica(tmp_path / "d" / f"t-{n}", batches(3), batches(3, first=6))
+    recover(tmp_path / "whole", tmp_path / "d")
+    failing = 0
+    while True:
+        out = tmp_path / f"out-{failing}"
+
+        def act(number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], at: int = failing) -> Any:
+            if number == at:
+                raise OSError(errno.EIO, "Input/output error")
+            return function(*args, **kwargs)
+
+        with monkeypatch.context() as patched:
+            intercept(patched, act)
+            ran = recover(out, tmp_path / "d")
+        if ran.status == 0:
+            break
+        assert ran.status == 3 and b"Traceback" not in ran.err, (failing, ran.err)
+        assert recover(out, tmp_path / "d").status == 0, failing
+        assert tree(out) == tree(tmp_path / "whole"), failing
+        failing += 7
+    assert failing > 100
 
 
 def test_a_full_disk_is_one_sentence_and_the_run_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def _line(row: Row) -> str:
     first, last, why = row["first_offset"], row["last_offset"], plain(row["why"] or "")
     if row["what"] == "taken":
         held = "" if row["records"] is None else f", {counted(row['records'], 'record')}"
-        return f"{first} to {last} from {plain(row['source'])}: {size_text(row['bytes'])}{held}"
+        return f"{first} to {last} from {plain(row['source'] or 'several replicas')}: {size_text(row['bytes'])}{held}"
     if row["what"] == "left_out":
         return f"{plain(row['source'])}: {why}"
     where = "" if row["source"] is None else f" in {plain(row['source'])}"
