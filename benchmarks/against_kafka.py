@@ -78,10 +78,26 @@ def log_of(batch_bytes: int, codec: int = 0) -> Path:
     return DATA / f"{batch_bytes}-{CODECS[codec]}" / f"{SEGMENT}.log"
 
 
-def tasks() -> Iterator[Task]:
-    def dump_log_segments(*words: object) -> Command:
-        return ["java", "-cp", lab.class_path(), "org.apache.kafka.tools.DumpLogSegments", *words]
+def dump_log_segments(*words: object) -> Command:
+    return ["java", "-cp", lab.class_path(), "org.apache.kafka.tools.DumpLogSegments", *words]
 
+
+def _printed(log: Path, where: str) -> Iterator[Task]:
+    """Records printed in each way, against the tool's text with keys and values, or without."""
+    printed = dump_log_segments("--print-data-log", "--files", log)
+    for what, words in (
+        ("in the tool's text", ["--format", "kafka", "--print-data-log"]),
+        ("as JSON lines", ["--records", "--format", "jsonl"]),
+        ("as CSV", ["--records", "--format", "csv"]),
+        ("as text", ["--records"]),
+    ):
+        yield Task(f"print every record {what}, {where}", [KIDX, "dump", *words, log], printed, [log])
+    metadata = [KIDX, "dump", "--format", "kafka", "--deep-iteration", log]
+    deep = dump_log_segments("--deep-iteration", "--files", log)
+    yield Task(f"print every record's metadata, {where}", metadata, deep, [log])
+
+
+def tasks() -> Iterator[Task]:
     yield Task(
         "dump an index of 7,168 entries",
         [KIDX, "dump", "--format", "kafka", SMALL],
@@ -96,14 +112,16 @@ def tasks() -> Iterator[Task]:
         yield Task(f"check every CRC, {size}, batches of {name}", verify, dump_log_segments("--files", log), files)
         deep = dump_log_segments("--deep-iteration", "--files", log)
         yield Task(f"decode every record, {size}, batches of {name}", [*verify, "--deep"], deep, files)
+        yield from _printed(log, f"{size}, batches of {name}")
         if batch_bytes == 200:
             index = log.with_suffix(".index")
             said = f"dump an index of {index.stat().st_size // 8:,} entries, held against its log"
             yield Task(said, [KIDX, "dump", "--format", "kafka", index], dump_log_segments("--files", index), files)
             dump = [KIDX, "dump", "--format", "kafka", log]
             yield Task(f"print every batch, {size}, batches of {name}", dump, dump_log_segments("--files", log), [log])
-    for codec in (1, 4):
+    for codec in (1, 2, 3, 4):
         log = log_of(16 << 10, codec)
+        yield from _printed(log, f"{size}, batches of 16 KiB, {CODECS[codec]}")
         yield Task(
             f"decode every record, {size}, batches of 16 KiB, {CODECS[codec]}",
             [KIDX, "verify", "--deep", log.parent],

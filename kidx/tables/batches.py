@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kidx.evidence import Evidence
-from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT, Batch
+from kidx.formats.batches import COUNT_UNKNOWN, DELETE_HORIZON_BIT
 from kidx.formats.compression import CODEC_NAMES
 from kidx.segments.column_reader import LogIndexes
 from kidx.segments.resume import resume
 from kidx.segments.scan import scan
-from kidx.segments.walk import END, Ending, walk
+from kidx.segments.walk import END, Ending
 from kidx.tables.selection import EVERYTHING, Condition, Selection, conditions_of, part_of
 from kidx.tables.table import BOOL, INT, TEXT, TIMESTAMP, ArrayTable, Column, Notes
 from kidx.text.integer_text import Maybe
@@ -65,16 +65,6 @@ class LogReader:
         self.indexes = LogIndexes.next_to(evidence.path)
         self.endings: list[Ending] = []
         self.batch_count = 0
-
-    def batches(self) -> Iterator[Batch]:
-        """One batch after another."""
-        start: int | None = 0
-        while start is not None:
-            steps = walk(self.evidence, start)
-            for batch in steps:
-                self.batch_count += 1
-                yield batch
-            start = self._after(steps.ending)
 
     def windows(self, first: int = 0, end: int | None = None, *, hold: bool = False) -> Iterator[Window]:
         """Thousands of batches at a time of a range of bytes, their CRCs checked; with `hold` unchecked, and with their

@@ -14,8 +14,9 @@ import pytest
 
 from kidx.evidence import open_evidence
 from kidx.formats.batches import COUNT_UNKNOWN
+from kidx.segments.walk import walk
 from kidx.tables import file_tables, state_files
-from kidx.tables.batches import NAMES, LogReader, batch_table
+from kidx.tables.batches import NAMES, batch_table
 from kidx.tables.file_tables import LogView, open_table
 from kidx.tables.selection import Selection
 from tests.damage import append_garbage, overwrite, set_header, shrink
@@ -76,7 +77,7 @@ def test_columns_hold_what_the_batches_say_one_by_one(topic: str) -> None:
     for log in sorted((FIXTURES / f"kafka-{topic}").glob("*.log")):
         with open_evidence(str(log)) as evidence:
             printed = [dict(zip(NAMES, row, strict=True)) for row in batch_table(evidence).rows]
-            batches = list(LogReader(evidence).batches())
+            batches = list(walk(evidence))
         assert [(b.position, b.size, b.magic) for b in batches] == [
             (row["position"], row["size"], row["magic"]) for row in printed
         ]
