@@ -31,6 +31,7 @@ UNITS, FINDINGS, _RUNS, _JOURNAL = "units", "findings", "runs", "journal"
 _FILE = pa.schema([("name", pa.string())])
 _WRITTEN = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 _ROWS_A_FILE = 1 << 20
+_UNITS_A_FILE = 20_000
 
 
 class Run(NamedTuple):
@@ -89,10 +90,13 @@ class Runs:
         """Where the tasks of a run note what they have found."""
         return Journal(self.store.root, f"{_JOURNAL}/{run.run_id}")
 
-    def write(self, run: Run, tables: Mapping[str, tuple[DataFrame, pa.Schema]]) -> None:
-        """Write a run's part of the tables, in tasks."""
+    def write(self, run: Run, tables: Mapping[str, tuple[DataFrame, pa.Schema]], units: int) -> None:
+        """Write a run's part of the tables, in tasks. `units` is the size of the fleet: a small one needs few files."""
+        files = 1 + units // _UNITS_A_FILE
         written = [
-            frame.mapInArrow(WriteFiles(self.store.root, run.directory(name), schema), spark_schema(_WRITTEN))
+            frame.coalesce(files).mapInArrow(
+                WriteFiles(self.store.root, run.directory(name), schema), spark_schema(_WRITTEN)
+            )
             for name, (frame, schema) in tables.items()
         ]
         whole = written[0]

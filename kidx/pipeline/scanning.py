@@ -229,7 +229,7 @@ class Scanned:
         if self._entry_files is not None:
             written[ENTRY_FILES] = (self._entry_files, WRITTEN)
         with _causes(self.spark, None):
-            self._runs.write(self.run, written)
+            self._runs.write(self.run, written, self.inventory.number)
         if page is not None:
             self._runs.store.write("report.html", page.encode("utf-8", "backslashreplace"))
         self._runs.finish(self.run, self.as_object(summary))
@@ -250,10 +250,7 @@ class Scanned:
         run = f.lit(self.run.run_id).alias("run_id"), f.lit(self.run.run_date).cast("date").alias("run_date")
         rows = self.findings.select(*run, "*")
         with _causes(self.spark, None):
-            if self.spark.catalog.tableExists(table):
-                rows.writeTo(table).append()
-            else:
-                rows.writeTo(table).partitionedBy(f.col("run_date")).create()
+            rows.write.mode("append").partitionBy("run_date").saveAsTable(table)
 
 
 def _identity() -> Column:

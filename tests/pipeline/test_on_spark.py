@@ -169,6 +169,23 @@ def test_what_fails_everywhere_is_one_sentence_at_once(spark: Any, monkeypatch: 
         cloudpickle.unregister_pickle_by_value(poison)
 
 
+def test_findings_are_appended_to_a_table_of_a_catalog(spark: Any, tmp_path: Path) -> None:
+    root = writable(SET / "fleet" / "broker-1", tmp_path / "b")
+    index = sorted((root / "orders-0").glob("*.index"))[0]
+    index.write_bytes(index.read_bytes() + b"\1\2\3")
+    try:
+        runs = [scanned(spark, root) for _ in range(2)]
+        for done in runs:
+            done.append_to("kidx_findings")
+        rows = spark.sql("select run_id, run_date, rule, file, change from kidx_findings").collect()
+        assert {(row.run_id, str(row.run_date)) for row in rows} == {
+            (done.run.run_id, done.run.run_date) for done in runs
+        }
+        assert {row.file for row in rows} == {str(index)} and {row.change for row in rows} == {"new"}
+    finally:
+        spark.sql("drop table if exists kidx_findings")
+
+
 def test_the_place_for_results_is_tried_before_anything_is_listed(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Refused, match="could not be written"):

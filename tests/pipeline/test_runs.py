@@ -49,7 +49,7 @@ def test_a_run_counts_once_it_is_complete_and_leaves_earlier_ones_as_they_are(sp
     for number, part in enumerate((rows[:2], rows[2:4])):
         runs = Runs(Store(str(tmp_path)))
         run = Run.begun(NOW + 86_400_000 * number)
-        runs.write(run, {UNITS: (frame_of(spark, part, RESULT), RESULT)})
+        runs.write(run, {UNITS: (frame_of(spark, part, RESULT), RESULT)}, len(part))
         assert keys(Runs(Store(str(tmp_path))), spark) == {row["key"] for row in rows[:2] if number}
         runs.finish(run, run._asdict())
         assert keys(Runs(Store(str(tmp_path))), spark) == {row["key"] for row in part}
