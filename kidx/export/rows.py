@@ -14,6 +14,7 @@ from kidx.export.sources import Source
 from kidx.export.text_rows import TextColumns, string_array
 from kidx.export.typed_columns import Typed, json_text, typed
 from kidx.segments.arrow_records import arrow, record_batch, record_schema
+from kidx.text.json_text import as_unicode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +57,8 @@ class RowMaker:
         self._form, self._text = form, TextColumns(form.encoding, quoted=form.format == "jsonl")
         texts = [name for name in _BYTES_COLUMNS if form.is_text and name in whole.names]
         self._others = pa.schema([field for field in whole if field.name not in texts])
-        self._topics, self._topic_numbers = pa.array(topics, pa.string()), {t: n for n, t in enumerate(topics)}
+        self._topic_numbers = {topic: number for number, topic in enumerate(topics)}
+        self._topics = pa.array(as_unicode(list(topics)), pa.string())
         self._sides = {} if form.registry is None else {side: _Side(form, side, topics) for side in ("key", "value")}
         self.schema = pa.schema([self._as_written(field, texts) for field in whole])
         for name in decoded:
@@ -74,7 +76,7 @@ class RowMaker:
         """A block's records."""
         pa = arrow()
         columns, segment = block.columns, block.segment.base_offset
-        others = record_batch(columns, self._others, topic=source.topic, partition=source.partition, segment=segment)
+        others = record_batch(columns, self._others, topic=None, partition=source.partition, segment=segment)
         arrays = dict(zip(others.schema.names, others.columns, strict=True))
         if "topic" in arrays and source.topic is not None:
             number = pa.scalar(self._topic_numbers[source.topic], pa.int32())

@@ -26,6 +26,7 @@ from kidx.segments.column_reader import DamagedRange, LogIndexes, Wanted, read_c
 from kidx.segments.scan import scan
 from kidx.segments.walk import PREALLOCATED
 from kidx.tables.index_entries import IndexEntries
+from kidx.text.json_text import as_unicode
 
 if TYPE_CHECKING:
     from kidx.segments.windows import Window
@@ -149,7 +150,7 @@ def _from_rows(piece: Piece, schema: pa.Schema, rows: Iterable[Mapping[str, Any]
 def _place(piece: Piece) -> dict[str, Any]:
     return {
         "file": to_arrow_text(piece.path),
-        "topic": piece.topic,
+        "topic": as_unicode(piece.topic),
         "partition": piece.partition,
         "segment": piece.base_offset,
     }

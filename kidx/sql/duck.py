@@ -52,7 +52,7 @@ def duckdb_query(sql: str, paths: Sequence[str], outcome: Outcome) -> Iterator[p
             connection.execute(_MACROS)
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-            with _explained(duckdb):
+            with _explained(duckdb, outcome):
                 relation = connection.sql(sql)
                 if relation is None:
                     raise UsageError("the SQL has no result; write a SELECT, or DESCRIBE")
@@ -73,12 +73,14 @@ def _settings(scratch: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _explained(duckdb: Any) -> Iterator[None]:
+def _explained(duckdb: Any, outcome: Outcome) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as e:
         raise LimitExceeded(f"the query needs more memory than {_MEMORY}: {_first_line(e)}") from None
     except duckdb.Error as e:
+        if outcome.failure is not None:
+            raise outcome.failure from None
         raise UsageError(f"DuckDB refuses the query: {_first_line(e)}") from None
 
 

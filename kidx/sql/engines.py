@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from kidx.evidence import must_exist
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
 def open_query(
     sql: str, paths: Sequence[str], outcome: Outcome, master: str | None = None
 ) -> AbstractContextManager[pa.RecordBatchReader]:
-    """The result of a query as a stream of Arrow batches: in DuckDB, or in Spark at `master`."""
+    """The result of a query as a stream of Arrow batches: in DuckDB, or in Spark at `master`.
+
+    Raises CannotRead for a path where there is nothing, UsageError for SQL that the engine refuses.
+    """
+    for path in paths:
+        must_exist(path)
     if master is None:
         from kidx.sql.duck import duckdb_query
 

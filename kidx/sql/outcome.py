@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 
 
 class Outcome:
-    """Sentences about what could not be read, and damaged ranges of logs; `notes` is complete after the last row."""
+    """Sentences about what could not be read, and damaged ranges of logs; `notes` is complete after the last row.
+
+    `failure` is what ended the reading of a table.
+    """
 
     def __init__(self) -> None:
         self.notes = Notes()
+        self.failure: Exception | None = None
         self._seen: set[tuple[object, ...]] = set()
 
     def unread(self, sentence: str) -> None:

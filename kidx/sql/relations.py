@@ -21,6 +21,7 @@ from kidx.pipeline.schemas import schema_of
 from kidx.segments.column_reader import DamagedRange
 from kidx.sql.outcome import Outcome
 from kidx.sql.pushdown import Filter
+from kidx.text.json_text import as_unicode
 
 _WHOLE_FILES = 1 << 62
 
@@ -43,6 +44,13 @@ class Relation(ds.Dataset):
 
     def batches(self, columns: list[str], condition: Filter) -> Iterator[pa.RecordBatch]:
         """The rows as batches of these columns, read while they are consumed."""
+        try:
+            yield from self._batches(columns, condition)
+        except Exception as e:
+            self._outcome.failure = e  # DuckDB makes a text of it
+            raise
+
+    def _batches(self, columns: list[str], condition: Filter) -> Iterator[pa.RecordBatch]:
         schema = schema_of(self._kind, {*columns, *condition.names})
         conditions = self._conditions(condition)
         for piece in self._pieces(condition, conditions):
@@ -70,7 +78,7 @@ class Relation(ds.Dataset):
 
     def _guarantee(self, piece: Piece) -> Any:
         """What holds for every row of a piece."""
-        known: dict[str, Any] = {"topic": piece.topic, "partition": piece.partition}
+        known: dict[str, Any] = {"topic": as_unicode(piece.topic), "partition": piece.partition}
         if piece.base_offset >= 0:
             known |= {"file": to_arrow_text(piece.path), "segment": piece.base_offset}
         guarantee = ds.scalar(True)

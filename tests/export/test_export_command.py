@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -217,3 +218,15 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_under_the_name(name: str
     assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
     assert b"cannot be written" in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".json"] == []
+
+
+def test_names_of_any_bytes(tmp_path: Path) -> None:
+    for number, name in enumerate((b"bad\xff", b'q"uo,te\n', b"c'omma")):
+        shutil.copytree(CLEAN / "plain-0", tmp_path / "data" / f"{os.fsdecode(name)}-{number}")
+    ran = kidx_here("export", tmp_path / "data")
+    assert {row["topic"] for row in ran.rows} == {"bad\\xff", 'q"uo,te\n', "c'omma"}
+    for form in ("parquet", "arrow", "csv", "jsonl"):
+        assert kidx_here("export", "--format", form, "--output", tmp_path / form, tmp_path / "data").status == 0
+        assert (
+            kidx_here("export", "--format", form, "--output", tmp_path / f"all.{form}", tmp_path / "data").status == 0
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,17 @@ def test_types_of_sql_become_json() -> None:
         "h": None,
         "a_1": 2,
     }
+
+
+def test_names_of_any_bytes_and_paths_without_files(tmp_path: Path) -> None:
+    for number, name in enumerate((b"bad\xff", b"q'uo\"te\n")):
+        shutil.copytree(CLEAN / "plain-0", tmp_path / f"{os.fsdecode(name)}-{number}")
+    for sql in (
+        "SELECT topic, count(*) FROM records GROUP BY topic",
+        "SELECT * FROM segments",
+        "SELECT * FROM batches",
+    ):
+        ran = kidx_here("query", sql, tmp_path, "--format", "jsonl")
+        assert (ran.status, ran.err) == (0, b"")
+        assert {row["topic"][:3] for row in ran.rows} == {"bad", "q'u"}
+    assert kidx_here("query", "SELECT 1", tmp_path / "nowhere").status == 3
