@@ -197,7 +197,7 @@ class PartitionReader:
             word = word_of(timestamp)
             raise CannotRead(
                 f"{self.partition.directory}: {word} ({timestamp}) is known from __remote_log_metadata alone, not from "
-                "a partition's files: name the tier with --remote; for a partition that is not tiered a broker answers none"
+                "a partition's files: name the tier with --remote; of a partition without tiers a broker answers none"
             )
         if timestamp == LATEST:
             return Listed(None, FoundTime(0, -1, self.fetch_end(isolation), self.epochs.latest), 0, None)
