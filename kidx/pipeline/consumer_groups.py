@@ -20,7 +20,7 @@ from kidx.state.facts import Fact
 from kidx.state.replay import Moment, state_at
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 BEFORE_START, AFTER_END = "before_start", "after_end"
 STRANDED = pa.schema(
@@ -83,7 +83,7 @@ def stranded_groups(results: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     facts = "broker", "directory", "start_offset", "end_offset", "commits"
-    named = [f.col("cluster_id").alias("cluster"), "topic", "partition"]
+    named: list[Column | str] = [f.col("cluster_id").alias("cluster"), "topic", "partition"]
     furthest = (
         results.where("topic is not null and end_offset is not null")
         .groupBy(*named)

@@ -34,7 +34,7 @@ from kidx.pipeline.results import (
 from kidx.pipeline.tasks import as_given
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _INT, _TEXT = pa.int64(), pa.string()
 _PLACE = [("cluster", _TEXT), ("broker", _TEXT), ("topic", _TEXT), ("partition", pa.int32())]
@@ -205,7 +205,7 @@ def partition_tables(results: DataFrame, found: DataFrame, judged: DataFrame) ->
     """The tables with a row for each partition, segment or set of replicas. `found` are the fleet's findings."""
     from pyspark.sql import functions as f
 
-    place = [f.col("cluster_id").alias("cluster"), "broker", "topic", "partition"]
+    place: list[Column | str] = [f.col("cluster_id").alias("cluster"), "broker", "topic", "partition"]
     plurals = {severity: f"{severity}s" for severity in SEVERITIES}
     more = found.groupBy("directory").agg(*(f.count_if(f.col("severity") == s).alias(s) for s in SEVERITIES))
     counted = [
