@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from kidx.errors import CannotRead, KidxError, MissingExtra
 from kidx.execution import cpu_count
-from kidx.pipeline.frames import reason
 from kidx.pipeline.java import choose_java_home
 from kidx.pipeline.masters import check_master, is_local, on_loopback
 from kidx.surgery.output import refuse_file
@@ -218,6 +217,8 @@ def _connect(gateway: Any, master: str, log_path: Path) -> SparkSession:
                 f"--master {master}: it accepted the connection, but gave no Spark master's answer in "
                 f"{REGISTER_SECONDS} s"
             ) from None
+        from kidx.pipeline.frames import reason  # needs pyarrow, whose absence need_spark reports
+
         raise CannotRead(f"Spark did not start at {master}: {last_words(log_path) or reason(e)}") from None
     finally:
         done.set()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
 
 ABSENT = -1
+_ESCAPED_AT_ONCE = 1 << 21
 _LARGE_BYTES = 1 << 12  # strings from here on are copied one by one: the call costs less than the bytes
 
 
@@ -233,18 +234,34 @@ def printable(spans: Spans) -> Spans:
 def _with_escapes(packed: Spans, which: Bools) -> Spans:
     """Packed strings with the bytes of `which` escaped.
 
-    Each byte is written as four bytes, its escape or itself and three more, which the next one overwrites.
+    Each byte is written as four bytes, its escape or itself and three more, which the next one overwrites. This takes
+    some 30 bytes of memory a byte, so large data is done in pieces.
     """
     items, widths = _escapes()
-    entry = which.astype(np.intp) << 8
-    entry += packed.data
-    at = np.zeros(len(entry) + 1, np.int64)  # where each byte's text starts
-    widths.take(entry, out=at[1:], mode="clip")
-    np.cumsum(at, out=at)
-    out = np.empty(int(at[-1]) + 4, np.uint8)
-    np.ndarray(len(out) - 3, "<u4", out.data, 0, (1,))[at[:-1]] = items.take(entry, mode="clip")
-    start = at[packed.start]
-    return Spans(out[:-4], start, at[packed.start + packed.size] - start).only(packed.present)
+    starts, ends = packed.start, packed.start + packed.size
+    new_starts, new_ends = np.zeros_like(starts), np.zeros_like(ends)
+    pieces = range(0, len(packed.data), _ESCAPED_AT_ONCE)
+
+    def entries(first: int) -> npt.NDArray[np.intp]:
+        behind = first + _ESCAPED_AT_ONCE
+        entry: npt.NDArray[np.intp] = which[first:behind].astype(np.intp) << 8
+        entry += packed.data[first:behind]
+        return entry
+
+    size = sum(int(widths.take(entries(first), mode="clip").sum()) for first in pieces)
+    out, written = np.empty(size + 3, np.uint8), 0
+    texts = np.ndarray(size, "<u4", out.data, 0, (1,))
+    for first in pieces:
+        entry = entries(first)
+        behind = first + len(entry)
+        at = np.full(len(entry) + 1, written)  # where each byte's text starts
+        at[1:] += widths.take(entry, mode="clip").cumsum()
+        texts[at[:-1]] = items.take(entry, mode="clip")
+        for old, new in ((starts, new_starts), (ends, new_ends)):
+            rows = slice(*old.searchsorted((first, behind + 1)))  # an end may be where the next piece begins
+            new[rows] = at[old[rows] - first]
+        written = int(at[-1])
+    return Spans(out[:written], new_starts, new_ends - new_starts).only(packed.present)
 
 
 def _controls(data: Bytes) -> Bools:
