@@ -7,7 +7,7 @@ first and its last ones, so that all strings take two numpy calls for each k, wh
 from __future__ import annotations
 
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
 
 ABSENT = -1
-_ESCAPED_AT_ONCE = 1 << 21
+_PIECE_BYTES = 1 << 21  # of large data, where a step takes several times its size
 _LARGE_BYTES = 1 << 12  # strings from here on are copied one by one: the call costs less than the bytes
 
 
@@ -224,9 +224,8 @@ def utf8(spans: Spans, *, one_line: bool = False) -> Spans:
 def printable(spans: Spans) -> Spans:
     """Strings of UTF-8 as kidx.text.escaping.plain writes them for one line of a terminal; packed."""
     packed = spans.packed()
-    control = _controls(packed.data)
-    if control.any():
-        packed = _with_escapes(packed, control)
+    if len(_bytes_where(packed.data, _controls)):
+        packed = _with_escapes(packed, _controls(packed.data))
     at, size, texts = _unprintable(packed.data)
     return spliced(packed, at, size, texts) if len(at) else packed
 
@@ -240,10 +239,10 @@ def _with_escapes(packed: Spans, which: Bools) -> Spans:
     items, widths = _escapes()
     starts, ends = packed.start, packed.start + packed.size
     new_starts, new_ends = np.zeros_like(starts), np.zeros_like(ends)
-    pieces = range(0, len(packed.data), _ESCAPED_AT_ONCE)
+    pieces = range(0, len(packed.data), _PIECE_BYTES)
 
     def entries(first: int) -> npt.NDArray[np.intp]:
-        behind = first + _ESCAPED_AT_ONCE
+        behind = first + _PIECE_BYTES
         entry: npt.NDArray[np.intp] = which[first:behind].astype(np.intp) << 8
         entry += packed.data[first:behind]
         return entry
@@ -262,6 +261,13 @@ def _with_escapes(packed: Spans, which: Bools) -> Spans:
             new[rows] = at[old[rows] - first]
         written = int(at[-1])
     return Spans(out[:written], new_starts, new_ends - new_starts).only(packed.present)
+
+
+def _bytes_where(data: Bytes, test: Callable[[Bytes], Bools]) -> Ints:
+    """The bytes for which a test holds, ascending; the test gets the data piece by piece."""
+    pieces = range(0, len(data), _PIECE_BYTES)
+    found = [np.flatnonzero(test(data[first : first + _PIECE_BYTES])) + first for first in pieces]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 def _controls(data: Bytes) -> Bools:
@@ -285,7 +291,7 @@ def spliced(packed: Spans, at: Ints, size: Ints, texts: Spans) -> Spans:
 
 def _unprintable(data: Bytes) -> tuple[Ints, Ints, Spans]:
     """Where in UTF-8 characters beyond ASCII are that are not printable, their bytes, and their escapes."""
-    at = np.flatnonzero(data >= 0xC0)
+    at = _bytes_where(data, lambda piece: piece >= 0xC0)
     if not len(at):
         return at, at, spans_of([])
     lead = data[at].astype(np.int64)
@@ -344,7 +350,7 @@ def _longer(packed: Spans, data: Bytes, at: Ints, more: int) -> Spans:
 
 def character_counts(packed: Spans) -> Ints:
     """Characters of packed strings of UTF-8: int64, shape (rows,)."""
-    later = np.flatnonzero((packed.data & 0xC0) == 0x80)
+    later = _bytes_where(packed.data, lambda piece: (piece & 0xC0) == 0x80)
     size = packed.size
     if not len(later):
         return size

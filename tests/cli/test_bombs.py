@@ -101,3 +101,13 @@ def test_readers_that_need_every_record_refuse(tmp_path: Path, words: list[str])
     ran = bounded(*words, "--max-inflate", ALLOWED, directory)
     assert ran.status == UNREADABLE
     assert b"was not decoded: a gzip batch inflates to more than 100 times its size" in ran.err
+
+
+@pytest.mark.parametrize("form", [("--records",), ("--records", "--format", "jsonl"), ("--format", "kafka")])
+def test_one_value_of_60_mib_in_a_file_of_2_kib(tmp_path: Path, form: tuple[str, ...]) -> None:
+    log = tmp_path / "bomb-0" / LOG
+    log.parent.mkdir()
+    log.write_bytes(batch([record(0, 0, b"key", bytes(60 << 20))], codec=4))
+    assert log.stat().st_size < 4096
+    ran = bounded("dump", *form, *(["--print-data-log"] if "kafka" in form else []), log)
+    assert (ran.status, ran.err) == (CLEAN, b"") and len(ran.out) > 60 << 20

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kidx.tables.nested import Cells
     from kidx.text.integer_text import Integers
 
+WIDEST_COLUMN = 1000  # characters; a longer cell of text does not make the whole column as wide
 FORMATS = ("text", "json", "jsonl", "csv")
 _SAMPLE_ROWS = 1000  # rows looked at before text decides how wide the columns of a table with texts are
 
@@ -90,6 +91,7 @@ def _text(table: ArrayTable, _: bool) -> Iterator[bytes | memoryview]:
     """Aligned columns under their names, numbers right-aligned. The widths come from the first rows and `widest`."""
     texts = any(map(_is_text, table.columns))
     table, widths = _fitting_first_rows(table) if texts else _fitting_first_batch(table)
+    widths = [min(width, WIDEST_COLUMN) for width in widths]
     right = [not (c.choices or c.kind == BOOL or _is_text(c)) for c in table.columns]
     heads = [c.name.rjust(w) if r else c.name.ljust(w) for c, w, r in zip(table.columns, widths, right, strict=True)]
     yield encode("  ".join(heads).rstrip() + "\n")

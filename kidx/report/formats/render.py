@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from kidx.report.formats.array_tables import FORMATS as ARRAY_FORMATS
-from kidx.report.formats.array_tables import render_arrays
+from kidx.report.formats.array_tables import WIDEST_COLUMN, render_arrays
 from kidx.tables.table import BYTES, INT, TIMESTAMP, TREE, ArrayTable, Column, Table
 from kidx.text.escaping import plain
 from kidx.text.output import exact_output
@@ -133,7 +133,7 @@ def _text(table: Table, out: IO[str]) -> None:
         sample.append([cell_text(kind, value) for kind, value in zip(kinds, row, strict=True)])
         if len(sample) >= _SAMPLE_ROWS:
             break
-    widths = [max([len(c.name), *(len(r[i]) for r in sample)]) for i, c in enumerate(table.columns)]
+    widths = [min(WIDEST_COLUMN, max([len(c.name), *(len(r[i]) for r in sample)])) for i, c in enumerate(table.columns)]
     right = [c.kind in (INT, TIMESTAMP) for c in table.columns]
     line = _liner(widths, right)
     out.write(line([c.name for c in table.columns]))
