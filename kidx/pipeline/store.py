@@ -82,7 +82,7 @@ class Store:
                 if parquet.schema_arrow.names == schema.names:
                     for batch in parquet.iter_batches(batch_size=_ROWS_READ):
                         yield batch.cast(schema)
-        except (OSError, pa.ArrowException):
+        except (OSError, ValueError, pa.ArrowException):  # ValueError: names that are not UTF-8
             return
 
     def table(self, name: str) -> pa.Table | None:
@@ -90,7 +90,7 @@ class Store:
         try:
             with self._fs.open_input_file(f"{self._base}/{name}") as file:
                 return pq.read_table(file)
-        except (OSError, pa.ArrowException):
+        except (OSError, ValueError, pa.ArrowException):  # ValueError: names that are not UTF-8
             return None
 
     def delete(self, name: str) -> None:
