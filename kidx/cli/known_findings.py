@@ -46,11 +46,12 @@ class KnownFindings(NamedTuple):
     def kept(self, checked: Checked, settings: Mapping[str, Any], rules: Mapping[str, Rule]) -> Kept:
         """The result without what is ignored or known; --write-baseline writes down all that is not ignored."""
         from kidx.report.findings import baseline
-        from kidx.surgery.output import write_output
 
         tests = {"left out by per-path-ignores": baseline.ignored(settings.get("per-path-ignores", {}), rules)}
         kept = baseline.without(checked.findings, checked.coverage, checked.unread, tests)
         if self.write_baseline is not None:
+            from kidx.surgery.output import write_output
+
             write_output(self.write_baseline, baseline.baseline_text(kept.findings), (baseline.BEGINNING,))
         if self.baseline is not None:
             known = {f"left out by --baseline {self.baseline}": baseline.known(baseline.read_baseline(self.baseline))}

@@ -9,7 +9,6 @@ Sources: CompressionChunkEnumeration, EncryptionChunkEnumeration, RsaEncryptionP
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -319,7 +318,9 @@ def _data_key(key_id: str, wrapped: bytes, pem: str | None) -> bytes:
     if pem is None:
         raise NoKey(f"encrypted with the key pair {key_id!r}: give its private key with --key-file {key_id}=PEM")
     numbers = _private_numbers(pem)
-    n, digest_bytes = numbers.public_numbers.n, hashlib.sha3_512().digest_size
+    from hashlib import sha3_512
+
+    n, digest_bytes = numbers.public_numbers.n, sha3_512().digest_size
     size = (n.bit_length() + 7) // 8
     cipher = int.from_bytes(wrapped, "big")
     wrong = NoKey(f"--key-file {key_id}={pem}: this is not the private key of the key pair {key_id!r} of the tier")
@@ -331,7 +332,7 @@ def _data_key(key_id: str, wrapped: bytes, pem: str | None) -> bytes:
     seed = _xor(message[1 : 1 + digest_bytes], _mask(message[1 + digest_bytes :], digest_bytes))
     block = _xor(message[1 + digest_bytes :], _mask(seed, size - digest_bytes - 1))
     rest = block[digest_bytes:].lstrip(b"\0")
-    if message[0] or block[:digest_bytes] != hashlib.sha3_512().digest() or rest[:1] != b"\1" or len(rest) != 33:
+    if message[0] or block[:digest_bytes] != sha3_512().digest() or rest[:1] != b"\1" or len(rest) != 33:
         raise wrong
     return rest[1:]
 
@@ -355,8 +356,10 @@ def _private_numbers(pem: str) -> Any:
 
 def _mask(seed: bytes, size: int) -> bytes:
     """MGF1 with SHA3-512."""
-    count = -(-size // hashlib.sha3_512().digest_size)
-    return b"".join(hashlib.sha3_512(seed + i.to_bytes(4, "big")).digest() for i in range(count))[:size]
+    from hashlib import sha3_512
+
+    count = -(-size // sha3_512().digest_size)
+    return b"".join(sha3_512(seed + i.to_bytes(4, "big")).digest() for i in range(count))[:size]
 
 
 def _xor(a: bytes, b: bytes) -> bytes:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kidx.formats.records import Record
-from kidx.formats.schemas.topics import REMOTE, decoder_of
 from kidx.state.facts import Facts
 
 SEGMENT_KIND, PARTITION_KIND = "remote_segment", "remote_partition"
@@ -103,6 +102,8 @@ class RemoteLogState:
         self.facts, self.undecoded = Facts(), 0
         self.deleted: set[str] = set()
         self.indexes: dict[tuple[str, int], EpochIndexes] = {}
+        from kidx.formats.schemas.topics import REMOTE, decoder_of
+
         self._decode = decoder_of(REMOTE)
 
     def replay(self, record: Record) -> None:

@@ -10,7 +10,6 @@ from kidx.checks.engine.discovery import checks_of
 from kidx.checks.engine.log_dirs import check_log_dirs
 from kidx.checks.engine.options import Options
 from kidx.checks.engine.partition import check_target
-from kidx.checks.engine.reconcile import reconcile
 from kidx.checks.engine.result import CheckResult
 from kidx.checks.engine.targets import Target
 from kidx.checks.subjects.log_dirs import LogDirs
@@ -58,6 +57,8 @@ def check_all(
         whole_directories = [target.directory for target in asked if target.names is None]
         add(whole, check_log_dirs(whole_directories, options, log_dirs, whole.findings))
         if options.remote:
+            from kidx.checks.engine.reconcile import reconcile
+
             add(whole, reconcile(whole_directories, options, log_dirs, whole.findings))
     if options.rules is not None and options.rules <= fleet_rules():
         whole.skip("the rules selected", "they compare directories of a fleet; `kidx scan` does")

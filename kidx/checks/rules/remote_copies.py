@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.remote import CheckedCopies, CheckedCopy, DamagedPiece, RemoteObjects
 from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
 from kidx.formats.object_names import INDEXES, LOG, MANIFEST
-from kidx.formats.remote_objects import Manifest
 from kidx.text.quantities import counted, size_text
-from kidx.tiered.lineage import CopyFacts, is_within
+
+if TYPE_CHECKING:
+    from kidx.formats.remote_objects import Manifest
+    from kidx.tiered.lineage import CopyFacts
 
 COPY_AGAIN = "copy the segment to the tier again from a replica that still has it, or restore the object"
 
@@ -252,6 +255,8 @@ def other_history(copies: CheckedCopies) -> Iterator[Finding] | None:
 
 
 def _other_histories(copies: CheckedCopies) -> Iterator[Finding]:
+    from kidx.tiered.lineage import is_within
+
     for copy in copies.others:
         facts = copies.facts[copy.segment_id]
         if not is_within(facts, copies.lineage):
@@ -267,6 +272,8 @@ def copy_overlap(copies: CheckedCopies) -> Iterator[Finding] | None:
 
 
 def _overlaps(copies: CheckedCopies) -> Iterator[Finding]:
+    from kidx.tiered.lineage import is_within
+
     for copy in copies.others:
         facts = copies.facts[copy.segment_id]
         if copies.lineage and not is_within(facts, copies.lineage):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kidx.checks.rule import check
 from kidx.checks.subjects.remote import ReconciledSegment
@@ -11,8 +11,10 @@ from kidx.findings import ERROR, NOTE, WARNING, Finding, Rule
 from kidx.formats.object_names import LOG
 from kidx.state.remote_log import COPY_FINISHED, COPY_STARTED, DELETE_STARTED
 from kidx.text.quantities import counted, iso_time, size_text
-from kidx.tiered.metadata import ListedSegment
-from kidx.tiered.objects import RemoteCopy
+
+if TYPE_CHECKING:
+    from kidx.tiered.metadata import ListedSegment
+    from kidx.tiered.objects import RemoteCopy
 
 COPY_UNFINISHED = Rule(
     code="KX711",

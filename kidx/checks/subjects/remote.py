@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kidx.checks.subjects.partitions import CheckedSegment
-from kidx.evidence.tiered import DamagedObject
 from kidx.formats.checkpoints import EpochStart
-from kidx.formats.remote_objects import Manifest
-from kidx.tiered.lineage import CopyFacts
-from kidx.tiered.log import TieredLog
-from kidx.tiered.metadata import ListedSegment
-from kidx.tiered.objects import RemoteCopy
+
+if TYPE_CHECKING:
+    from kidx.evidence.tiered import DamagedObject
+    from kidx.formats.remote_objects import Manifest
+    from kidx.tiered.lineage import CopyFacts
+    from kidx.tiered.log import TieredLog
+    from kidx.tiered.metadata import ListedSegment
+    from kidx.tiered.objects import RemoteCopy
 
 
 class RemoteObjects(NamedTuple):
