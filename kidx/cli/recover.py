@@ -61,11 +61,11 @@ def command(
     from kidx.report.screens.recovery import show
     from kidx.tables.recovery import recovery_table
 
-    if (output is None) == (not dry_run):
+    if output is None and not dry_run:
         raise UsageError("give --output DIR, or --dry-run, which writes nothing")
     asked = Options(cluster_id, node_id, dict(map(_name_and_id, topic_ids)))
     with ProgressBar("partitions") as progress:
-        table = recovery_table(paths_from(paths, from_file), output, asked, complain, progress)
+        table = recovery_table(paths_from(paths, from_file), None if dry_run else output, asked, complain, progress)
         return print_table(table, form, show)
 
 
