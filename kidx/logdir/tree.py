@@ -6,7 +6,7 @@ Like Kafka's LazyIndex, a segment has its files' paths and opens none: listing 1
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
@@ -171,10 +171,11 @@ class Listing(NamedTuple):
     entries: Sequence[Entry]
 
 
-def walk_tree(path: str) -> Iterator[Listing | CannotRead]:
+def walk_tree(path: str, wanted: Callable[[str], bool] | None = None) -> Iterator[Listing | CannotRead]:
     """Every directory at or below `path`, parents first, then by name; and what cannot be listed.
 
-    Links to directories are not followed, so there are no cycles.
+    Directories below whose name is not `wanted` are left out with all that they hold. Links to directories are not
+    followed, so there are no cycles.
     """
     waiting = [path]
     while waiting:
@@ -185,7 +186,7 @@ def walk_tree(path: str) -> Iterator[Listing | CannotRead]:
             yield e
             continue
         yield Listing(directory, entries)
-        below = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+        below = [e.name for e in entries if e.is_dir(follow_symlinks=False) and (wanted is None or wanted(e.name))]
         waiting += [os.path.join(directory, name) for name in reversed(below)]
 
 

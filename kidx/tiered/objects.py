@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kidx.errors import CannotRead
-from kidx.evidence import Entry, absolute, list_directory
+from kidx.evidence import Entry, absolute
 from kidx.formats.object_names import INDEXES, MANIFEST, is_id, parse_object_name
 from kidx.formats.object_names import LOG as LOG_SUFFIX
 from kidx.logdir.names import INDEX_OF_KIND, LOG, SEGMENT_SUFFIX, parse_file_name
-from kidx.logdir.tree import DataFile, Segment
+from kidx.logdir.tree import DataFile, Segment, walk_tree
 
 _LOCAL_SUFFIXES = (LOG_SUFFIX, ".index", ".timeindex", ".leader_epoch_checkpoint", ".snapshot")  # .txnindex may lack
 _AIVEN_SUFFIXES = (LOG_SUFFIX, INDEXES, MANIFEST)
@@ -124,17 +124,12 @@ def copies_below(path: str, topic_id: str | None = None) -> Iterator[tuple[str, 
 
     With a `topic_id`, directories that are named for another topic are not listed. Links are not followed.
     """
-    waiting = [path]
-    while waiting:
-        directory = waiting.pop()
-        try:
-            entries = list_directory(directory)
-        except CannotRead as e:
-            yield e
-            continue
-        if copies := copies_in(directory, entries):
-            yield directory, copies
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        if topic_id is not None:
-            names = [name for name in names if not is_id(_cut_id(name)[1]) or name.endswith(topic_id)]
-        waiting += [os.path.join(directory, name) for name in reversed(names)]
+
+    def may_hold(name: str) -> bool:
+        return topic_id is None or not is_id(_cut_id(name)[1]) or name.endswith(topic_id)
+
+    for found in walk_tree(path, may_hold):
+        if isinstance(found, CannotRead):
+            yield found
+        elif copies := copies_in(found.directory, found.entries):
+            yield found.directory, copies
