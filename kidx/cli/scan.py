@@ -66,8 +66,9 @@ def command(
     from kidx.checks.catalogue import RULES
     from kidx.pipeline.scanning import scan, store_at
     from kidx.report.findings.rows import summary_of
+    from kidx.report.metrics import write_metrics
     from kidx.report.screens.fleet import render_fleet
-    from kidx.report.screens.fleet_metrics import write_metrics
+    from kidx.report.screens.fleet_metrics import fleet_metrics
     from kidx.report.screens.fleet_page import fleet_page
     from kidx.report.screens.progress import ProgressLine
 
@@ -88,7 +89,7 @@ def command(
             if table is not None:
                 scanned.append_to(table)
             if metrics is not None:
-                write_metrics(metrics, scanned.as_object(summary))
+                write_metrics(metrics, fleet_metrics(scanned.as_object(summary)))
             if out is not None:
                 size = scanned.inventory.bytes
                 page = fleet_page(*shown, checked.findings, summary, size) if report else None

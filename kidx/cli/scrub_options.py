@@ -37,8 +37,7 @@ class Scrubbing(NamedTuple):
                 raise UsageError("--metrics is about all runs of a scrub; name its file with --resume FILE")
             return check_all(targets, options, progress)
         from kidx.report.findings.scrub import Scrub
-        from kidx.report.metrics import prometheus_text
-        from kidx.surgery.output import write_output
+        from kidx.report.metrics import write_metrics
 
         scrub = Scrub(self.resume)
         try:
@@ -46,7 +45,7 @@ class Scrubbing(NamedTuple):
         finally:
             scrub.save()
             if self.metrics is not None:
-                write_output(self.metrics, prometheus_text(scrub.metrics()), (b"# help kidx_",))
+                write_metrics(self.metrics, scrub.metrics())
 
 
 scrub_options = as_argument(

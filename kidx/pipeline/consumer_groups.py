@@ -17,12 +17,12 @@ from kidx.logdir.tree import Partition
 from kidx.lookup.partition import PartitionReader
 from kidx.pipeline.frames import from_arrow_text
 from kidx.state.facts import Fact
+from kidx.state.internal_topics import AFTER_END, BEFORE_START
 from kidx.state.replay import Moment, state_at
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-BEFORE_START, AFTER_END = "before_start", "after_end"
 STRANDED = pa.schema(
     [
         *((name, pa.string()) for name in ("cluster", "group", "topic")),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kidx.surgery.output import write_output
+
 
 class Metric(NamedTuple):
     """A gauge: its name, one sentence of help, and samples, each a value with its labels. `unit`s end the name."""
@@ -15,6 +17,11 @@ class Metric(NamedTuple):
     name: str
     help: str
     samples: Sequence[tuple[Mapping[str, str], float]]
+
+
+def write_metrics(path: str, metrics: Iterable[Metric]) -> None:
+    """Write metrics to a file that is new or has earlier ones. Raises UsageError, CannotRead (see write_output)."""
+    write_output(path, prometheus_text(metrics), (b"# help kidx_",))
 
 
 def prometheus_text(metrics: Iterable[Metric]) -> str:

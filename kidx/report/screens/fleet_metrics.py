@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kidx.report.metrics import Metric, prometheus_text
-from kidx.surgery.output import write_output
-
-
-def write_metrics(path: str, fleet: Mapping[str, Any]) -> None:
-    """Write the metrics to a file. Raises UsageError, CannotRead (see write_output)."""
-    write_output(path, prometheus_text(fleet_metrics(fleet)), (b"# help kidx_",))
+from kidx.report.metrics import Metric
 
 
 def fleet_metrics(fleet: Mapping[str, Any]) -> Iterator[Metric]:
